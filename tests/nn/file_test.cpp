@@ -1,0 +1,105 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <string>
+
+#include <tally/core/error.h>
+#include <tally/nn/file.h>
+
+#include "data/scratch.h"
+
+namespace tally {
+namespace {
+
+using test::error_text;
+using test::Scratch;
+using testing::HasSubstr;
+
+TEST(WriteAtomically, WritesAndReplaces) {
+  const Scratch scratch;
+  write_atomically(scratch.file("a"), "first, and longer");
+  EXPECT_EQ(scratch.get("a"), "first, and longer");
+  write_atomically(scratch.file("a"), "second");
+  EXPECT_EQ(scratch.get("a"), "second");
+  write_atomically(scratch.file("empty"), "");
+  EXPECT_EQ(scratch.get("empty"), "");
+  EXPECT_EQ(scratch.files(), 2);
+}
+
+TEST(WriteAtomically, KeepsPermissions) {
+  const Scratch scratch;
+  const std::string path = scratch.put("a", "old");
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  write_atomically(path, "new");
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST(WriteAtomically, RefusesWhatIsNoFile) {
+  const Scratch scratch;
+  EXPECT_THAT(error_text<IoError>([&] { write_atomically(scratch.path(), "x"); }), HasSubstr("not a regular file"));
+  EXPECT_THAT(error_text<IoError>([&] { write_atomically("/dev/full", "x"); }), HasSubstr("/dev/full"));
+  EXPECT_EQ(scratch.files(), 0);
+}
+
+TEST(WriteAtomically, NamesAnUnwritableFolder) {
+  const Scratch scratch;
+  const std::string file = scratch.put("file", "");
+  EXPECT_THAT(error_text<IoError>([&] { write_atomically(scratch.file("none/a"), "x"); }),
+              HasSubstr("none/a: cannot be written: No such file or directory"));
+  EXPECT_THAT(error_text<IoError>([&] { write_atomically(file + "/a", "x"); }), HasSubstr("Not a directory"));
+}
+
+// A limit on the size of files stands for the full disk: the write fails half way.
+TEST(WriteAtomically, AFullDiskLeavesTheOldFileAndNothingElse) {
+  const Scratch scratch;
+  scratch.put("a", "old");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string text = error_text<IoError>([&] { write_atomically(scratch.file("a"), std::string(10000, 'x')); });
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_THAT(text, HasSubstr("cannot be written: File too large"));
+  EXPECT_EQ(scratch.get("a"), "old");
+  EXPECT_EQ(scratch.files(), 1);
+}
+
+TEST(AtomicFile, LeavesNothingWithoutCommit) {
+  const Scratch scratch;
+  {
+    AtomicFile file({"test", scratch.file("a"), {}});
+    file.write(std::as_bytes(std::span("half", 4)));
+    EXPECT_EQ(scratch.files(), 1);
+  }
+  EXPECT_EQ(scratch.files(), 0);
+}
+
+TEST(AtomicFile, StandsBesideWhatAKilledWriterLeft) {
+  const Scratch scratch;
+  scratch.put("a.partial-" + std::to_string(::getpid()) + "-0", "left behind");
+  write_atomically(scratch.file("a"), "whole");
+  EXPECT_EQ(scratch.get("a"), "whole");
+  EXPECT_EQ(scratch.get("a.partial-" + std::to_string(::getpid()) + "-0"), "left behind");
+}
+
+TEST(InputFile, NamesWhatCannotBeRead) {
+  const Scratch scratch;
+  const auto read = [](const std::string& path) {
+    return error_text<IoError>([&] { read_bytes({"test", path, {}}); });
+  };
+  EXPECT_THAT(read(scratch.file("none")), HasSubstr("cannot be opened: No such file"));
+  EXPECT_THAT(read(scratch.path()), HasSubstr("is not a regular file"));
+  InputFile file({"test", scratch.put("short", "abc"), {}});
+  std::byte four[4];
+  EXPECT_THAT(error_text<IoError>([&] { file.read(four); }), HasSubstr("ends 1 bytes early"));
+}
+
+}  // namespace
+}  // namespace tally
