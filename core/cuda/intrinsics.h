@@ -1,0 +1,172 @@
+// Loads and stores with cache hints, 16-byte vectors and shuffles of whole structs. The only place for PTX and vendor
+// intrinsics: each has a portable twin beside it for the emulation.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <tally/core/cuda/runtime.h>
+#include <tally/core/hd.h>
+
+#if defined(__CUDACC__)
+#define TALLY_UNROLL _Pragma("unroll")
+#else
+#define TALLY_UNROLL
+#endif
+
+namespace tally::cuda {
+
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+/// N values that are loaded and stored in one access.
+template <class T, int N = 16 / sizeof(T)>
+struct alignas(sizeof(T) * N) Vector {
+  static constexpr int size = N;
+  T values[N];
+  TALLY_HD T& operator[](int i) { return values[i]; }
+  TALLY_HD const T& operator[](int i) const { return values[i]; }
+};
+
+#if defined(TALLY_SIMT) || defined(__CUDACC__)
+
+namespace detail {
+
+template <std::size_t Bytes>
+struct WordOf;
+template <>
+struct WordOf<1> {
+  using type = unsigned char;
+};
+template <>
+struct WordOf<2> {
+  using type = unsigned short;
+};
+template <>
+struct WordOf<4> {
+  using type = unsigned int;
+};
+template <>
+struct WordOf<8> {
+  using type = uint2;
+};
+template <>
+struct WordOf<16> {
+  using type = uint4;
+};
+template <class T>
+using Word = typename WordOf<sizeof(T)>::type;
+
+template <class To, class From>
+__device__ __forceinline__ To bits_as(const From& from) {
+  static_assert(sizeof(To) == sizeof(From) && std::is_trivially_copyable_v<To>);
+  To to;
+  memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+}  // namespace detail
+
+// Values of 1, 2, 4, 8 or 16 bytes, aligned to their size.
+
+/// For data that is read once: do not let it push other data out of the caches (ld.cs).
+template <class T>
+__device__ __forceinline__ T load_streaming(const T* address) {
+#if defined(TALLY_SIMT)
+  return *simt::aligned(address);
+#else
+  return detail::bits_as<T>(__ldcs(reinterpret_cast<const detail::Word<T>*>(address)));
+#endif
+}
+
+/// For data that another block wrote during this launch: read it where all blocks meet, past the L1 cache (ld.cg).
+template <class T>
+__device__ __forceinline__ T load_coherent(const T* address) {
+#if defined(TALLY_SIMT)
+  return *simt::aligned(address);
+#else
+  return detail::bits_as<T>(__ldcg(reinterpret_cast<const detail::Word<T>*>(address)));
+#endif
+}
+
+/// For data that is not read again soon (st.cs).
+template <class T>
+__device__ __forceinline__ void store_streaming(T* address, const T& value) {
+#if defined(TALLY_SIMT)
+  *simt::aligned(address) = value;
+#else
+  __stcs(reinterpret_cast<detail::Word<T>*>(address), detail::bits_as<detail::Word<T> >(value));
+#endif
+}
+
+/// 16 bytes from an address aligned to 16: streaming, as most data is read once.
+template <class T>
+__device__ __forceinline__ Vector<T> load_vector(const T* address) {
+  return load_streaming(reinterpret_cast<const Vector<T>*>(address));
+}
+
+template <class T>
+__device__ __forceinline__ void store_vector(T* address, const Vector<T>& vector) {
+  store_streaming(reinterpret_cast<Vector<T>*>(address), vector);
+}
+
+// Shuffles of any trivially copyable struct. All lanes of the mask take part; `where` only serves the emulation.
+
+#if defined(TALLY_SIMT)
+
+template <class T>
+T shuffle(const T& value, int lane, unsigned mask = kAllLanes, Where where = Where::here()) {
+  return __shfl_sync(mask, value, lane, kWarp, where);
+}
+template <class T>
+T shuffle_xor(const T& value, int offset, unsigned mask = kAllLanes, Where where = Where::here()) {
+  return __shfl_xor_sync(mask, value, offset, kWarp, where);
+}
+template <class T>
+T shuffle_down(const T& value, int offset, unsigned mask = kAllLanes, Where where = Where::here()) {
+  return __shfl_down_sync(mask, value, offset, kWarp, where);
+}
+template <class T>
+T shuffle_up(const T& value, int offset, unsigned mask = kAllLanes, Where where = Where::here()) {
+  return __shfl_up_sync(mask, value, offset, kWarp, where);
+}
+
+#else
+
+namespace detail {
+template <class T, class Shuffle>
+__device__ __forceinline__ T by_words(const T& value, Shuffle shuffle) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  constexpr int kWords = (sizeof(T) + 3) / 4;
+  unsigned words[kWords] = {};
+  memcpy(words, &value, sizeof value);
+  TALLY_UNROLL
+  for (int i = 0; i < kWords; ++i) words[i] = shuffle(words[i]);
+  T result;
+  memcpy(&result, words, sizeof result);
+  return result;
+}
+}  // namespace detail
+
+template <class T>
+__device__ __forceinline__ T shuffle(const T& value, int lane, unsigned mask = kAllLanes) {
+  return detail::by_words(value, [=](unsigned word) { return __shfl_sync(mask, word, lane); });
+}
+template <class T>
+__device__ __forceinline__ T shuffle_xor(const T& value, int offset, unsigned mask = kAllLanes) {
+  return detail::by_words(value, [=](unsigned word) { return __shfl_xor_sync(mask, word, offset); });
+}
+template <class T>
+__device__ __forceinline__ T shuffle_down(const T& value, int offset, unsigned mask = kAllLanes) {
+  return detail::by_words(value, [=](unsigned word) { return __shfl_down_sync(mask, word, offset); });
+}
+template <class T>
+__device__ __forceinline__ T shuffle_up(const T& value, int offset, unsigned mask = kAllLanes) {
+  return detail::by_words(value, [=](unsigned word) { return __shfl_up_sync(mask, word, offset); });
+}
+
+#endif
+#endif
+
+}  // namespace tally::cuda
