@@ -1,0 +1,34 @@
+// Whether ops record. A flag of each thread: a new thread starts recording, whatever its parent does.
+#pragma once
+
+#include <utility>
+
+namespace tally {
+
+bool grad_enabled();
+
+/// Sets the flag for a scope and restores it, also when an exception leaves.
+class GradMode {
+ public:
+  explicit GradMode(bool enabled);
+  ~GradMode();
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// A scope that records nothing.
+struct NoGrad : GradMode {
+  NoGrad() : GradMode(false) {}
+};
+
+/// f() without recording.
+template <class F>
+decltype(auto) no_grad(F&& f) {
+  NoGrad guard;
+  return std::forward<F>(f)();
+}
+
+}  // namespace tally

@@ -1,0 +1,130 @@
+// How an op enters the graph:
+//
+//   Tensor cube(const Tensor& x) {
+//     Tensor y = no_grad([&] { return x * x * x; });
+//     return record("cube", {x}, y, saving(x), [](const Tensor& grad, const Tensor& x) {
+//       return std::vector{3 * grad * x * x};
+//     });
+//   }
+//
+// The closure gets the upstream gradient and the saved tensors, and returns one gradient an input (undefined: none).
+// It captures no tensor: what backward keeps stands in `saving`, where the engine checks versions and counts bytes.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tally/autograd/no_grad.h>
+#include <tally/autograd/node.h>
+
+namespace tally {
+
+/// The tensors an op read, without copying handles: {x, y}, or a vector.
+class InputList {
+ public:
+  struct Ref {
+    Ref(const Tensor& tensor) : tensor(&tensor) {}  // NOLINT: a tensor is an input
+    const Tensor* tensor;
+  };
+  InputList(std::initializer_list<Ref> inputs) : size_(inputs.size()) { refs_ = std::data(inputs); }  // for one call
+  InputList(const std::vector<Tensor>& inputs) : tensors_(inputs.data()), size_(inputs.size()) {}     // NOLINT
+  std::size_t size() const { return size_; }
+  const Tensor& operator[](std::size_t i) const { return refs_ ? *refs_[i].tensor : tensors_[i]; }
+
+ private:
+  const Ref* refs_ = nullptr;
+  const Tensor* tensors_ = nullptr;
+  std::size_t size_;
+};
+
+/// Stands in `saving` for the recorded result: `output`, or `output[i]` of several. Backward gets it with its node.
+struct OutputTag {
+  int index = 0;
+  constexpr OutputTag operator[](int i) const { return {i}; }
+};
+inline constexpr OutputTag output{};
+
+struct SavedArgument {
+  SavedArgument(const Tensor& tensor) : tensor(&tensor) {}  // NOLINT
+  SavedArgument(OutputTag tag) : output(tag.index) {}       // NOLINT
+  const Tensor* tensor = nullptr;
+  int output = -1;
+};
+
+template <std::size_t N>
+struct Saving {
+  std::array<SavedArgument, N> arguments;
+};
+
+/// Lists what backward keeps; the closure receives these after the gradient, in this order.
+template <class... Arguments>
+Saving<sizeof...(Arguments)> saving(const Arguments&... arguments) {
+  return {{SavedArgument(arguments)...}};
+}
+
+namespace detail {
+
+bool any_requires_grad(const InputList& inputs);
+void attach(const std::shared_ptr<Node>& node, const InputList& inputs, std::vector<Tensor>& values);
+SavedTensor save(const SavedArgument& argument, const std::vector<Tensor>& values);
+Tensor unpack(Node& node, const SavedTensor& saved, std::size_t position);
+
+template <class F, std::size_t N>
+struct OpNode final : Node {
+  OpNode(const char* name, Where where, F f) : Node(name, where), closure(std::move(f)) {}
+
+  std::vector<Tensor> backward(const std::vector<Tensor>& grads) override {
+    return call(grads, std::make_index_sequence<N>{});
+  }
+  std::vector<SavedTensor> saved() const override { return {kept.begin(), kept.end()}; }
+  void release() override {
+    for (SavedTensor& one : kept) one.tensor = {};
+    released = true;
+  }
+
+  template <std::size_t... I>
+  std::vector<Tensor> call(const std::vector<Tensor>& grads, std::index_sequence<I...>) {
+    if constexpr (std::is_invocable_v<F&, const Tensor&, decltype((void)I, std::declval<const Tensor&>())...>)
+      return closure(grads[0], unpack(*this, kept[I], I)...);
+    else
+      return closure(grads, unpack(*this, kept[I], I)...);
+  }
+
+  F closure;
+  std::array<SavedTensor, N> kept;
+};
+
+}  // namespace detail
+
+/// Several results at once; the closure's first argument is the vector of their gradients (zeros where none came).
+template <std::size_t N, class F>
+std::vector<Tensor> record(const char* name, InputList inputs, std::vector<Tensor> values, Saving<N> saving, F backward,
+                           Where where = Where::here()) {
+  if (!grad_enabled() || !detail::any_requires_grad(inputs)) return values;
+  auto node = std::make_shared<detail::OpNode<F, N>>(name, where, std::move(backward));
+  detail::attach(node, inputs, values);
+  for (std::size_t i = 0; i < N; ++i) node->kept[i] = detail::save(saving.arguments[i], values);
+  return values;
+}
+
+/// One result. `value` comes back unchanged where nothing needs a gradient, else as a tensor that owns the node.
+template <std::size_t N, class F>
+Tensor record(const char* name, InputList inputs, Tensor value, Saving<N> saving, F backward,
+              Where where = Where::here()) {
+  if (!grad_enabled() || !detail::any_requires_grad(inputs)) return value;
+  std::vector<Tensor> values;
+  values.push_back(std::move(value));
+  return record(name, inputs, std::move(values), saving, std::move(backward), where)[0];
+}
+
+/// One result, nothing kept.
+template <class F>
+requires(!std::is_same_v<F, Where>) Tensor
+    record(const char* name, InputList inputs, Tensor value, F backward, Where where = Where::here()) {
+  return record(name, inputs, std::move(value), Saving<0>{}, std::move(backward), where);
+}
+
+}  // namespace tally

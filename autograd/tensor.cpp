@@ -1,0 +1,59 @@
+// The tensor's methods that belong to the graph.
+#include <tally/autograd/backward.h>
+#include <tally/autograd/no_grad.h>
+#include <tally/autograd/node.h>
+#include <tally/core/error.h>
+#include <tally/core/raw.h>
+
+namespace tally {
+namespace {
+
+// In place is allowed where no node would silently go stale.
+void require_in_place(const char* op, const Tensor& tensor, Where where) {
+  if (!tensor.is_leaf())
+    throw AutogradError(
+        op, describe(tensor) + " has a history; an in-place change would break it (detach or clone it first)", where);
+  if (tensor.requires_grad() && grad_enabled())
+    throw AutogradError(op, describe(tensor) + " is a leaf that requires grad; change it inside no_grad", where);
+}
+
+}  // namespace
+
+const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
+  if (!is_leaf())
+    throw AutogradError("requires_grad_", describe(*this) + " was made by an op; only a leaf can be asked", where);
+  if (requires_grad && !is_floating(dtype()))
+    throw DTypeError("requires_grad_", describe(*this) + " is not floating and carries no gradient; use .to(float32)",
+                     where);
+  body_->requires_grad = requires_grad;
+  return *this;
+}
+
+void Tensor::set_grad(Tensor grad, Where where) const {
+  if (grad.defined() && (grad.shape() != shape() || grad.dtype() != dtype() || grad.device() != device()))
+    throw AutogradError("set_grad", describe(grad) + " does not fit " + describe(*this), where);
+  body_->grad = std::move(grad);
+}
+
+Tensor Tensor::detach() const { return Tensor(storage(), offset(), shape(), strides(), dtype()); }
+
+void Tensor::backward(const Tensor& cotangent, Where where) const { tally::backward({*this}, {cotangent}, {}, where); }
+void Tensor::backward(BackwardOptions options, Where where) const { tally::backward({*this}, {}, options, where); }
+
+const Tensor& Tensor::fill_(Number value, Where where) const {
+  require_in_place("fill_", *this, where);
+  raw::fill(*this, value);
+  storage()->bump_version();
+  return *this;
+}
+
+const Tensor& Tensor::copy_(const Tensor& source, Where where) const {
+  require_in_place("copy_", *this, where);
+  if (source.shape() != shape())
+    throw ShapeError("copy_", describe(source) + " does not fit " + describe(*this), where);
+  raw::copy(*this, source);
+  storage()->bump_version();
+  return *this;
+}
+
+}  // namespace tally

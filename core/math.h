@@ -1,0 +1,7 @@
+// Tally's elementary functions: the same bits under every compiler and on every device (see math/bits.h for the terms).
+#pragma once
+
+#include <tally/core/math/bits.h>
+#include <tally/core/math/exp.h>
+#include <tally/core/math/log.h>
+#include <tally/core/math/scale.h>

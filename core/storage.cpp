@@ -1,0 +1,61 @@
+#include <tally/core/storage.h>
+
+#include <new>
+
+#include <tally/core/cuda/device.h>
+#include <tally/core/error.h>
+
+namespace tally {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+std::atomic<std::int64_t> live_bytes{0};
+
+void* allocate_cpu(std::size_t bytes) {
+  void* data = ::operator new(bytes, kAlignment, std::nothrow);
+  if (!data) throw OutOfMemoryError("allocate", std::to_string(bytes) + " bytes on cpu are not to be had", {});
+  live_bytes += static_cast<std::int64_t>(bytes);
+  return data;
+}
+
+}  // namespace
+
+void detail::throw_no_cuda() {
+  throw DeviceError("device", "this build of Tally has no CUDA; use Device::cpu, or build where a CUDA toolkit is", {});
+}
+
+bool is_available(Device device) {
+  if (device == Device::cpu) return true;
+  if constexpr (kHasCuda) return gpu::available();
+  return false;
+}
+
+std::shared_ptr<Storage> Storage::allocate(std::size_t bytes, Device device) {
+  void* data = on(device, [&](auto backend) -> void* {
+    if constexpr (std::is_same_v<decltype(backend), Cpu>)
+      return allocate_cpu(bytes);
+    else
+      return gpu::allocate(bytes);
+  });
+  return std::make_shared<Storage>(data, bytes, device, nullptr);
+}
+
+std::shared_ptr<Storage> Storage::borrow(void* data, std::size_t bytes, Device device, std::function<void()> release) {
+  return std::make_shared<Storage>(
+      data, bytes, device, release ? std::move(release) : [] {});
+}
+
+Storage::~Storage() {
+  if (release_) {
+    release_();
+  } else if (device_ == Device::cpu) {
+    ::operator delete(data_, kAlignment);
+    live_bytes -= static_cast<std::int64_t>(bytes_);
+  } else {
+    if constexpr (kHasCuda) gpu::deallocate(data_, bytes_);
+  }
+}
+
+std::int64_t live_cpu_bytes() { return live_bytes; }
+
+}  // namespace tally
