@@ -94,7 +94,7 @@ TALLY_HD constexpr T exp(T x) {
   return detail::exp_of_sum(x, T{0});
 }
 
-/// e^x - 1 without cancellation, error below 1 ulp; keeps the sign of zero, expm1(-inf) = -1.
+/// e^x - 1 without cancellation, error below 1.1 ulp; keeps the sign of zero, expm1(-inf) = -1.
 template <Real T>
 TALLY_HD constexpr T expm1(T x) {
   // 2^n (((1 - 2^-n) + head) + rest); from n = 64 on the power no longer counts, below -60 the result is -1.
