@@ -1,0 +1,13 @@
+#include <tally/core/cuda/runtime.h>
+
+#include <tally/core/error.h>
+
+namespace tally::cuda {
+
+void check(cudaError_t result, const char* op, Where where) {
+  if (result == cudaSuccess) return;
+  cudaGetLastError();
+  throw CudaError(op, std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")", where);
+}
+
+}  // namespace tally::cuda

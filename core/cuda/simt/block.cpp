@@ -1,0 +1,259 @@
+#include <tally/core/cuda/simt/block.h>
+
+#include <cfenv>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include <tally/core/cuda/simt/device.h>
+#include <tally/core/error.h>
+
+namespace tally::cuda::simt {
+
+namespace {
+
+struct Abandoned {};  // leaves a thread whose block has failed
+
+std::string hex(unsigned mask) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%08x", mask);
+  return text;
+}
+
+std::string at(Where where) { return std::string(where.file) + ":" + std::to_string(where.line); }
+
+std::string list(const std::vector<unsigned>& sorted) {
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t last = i;
+    while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
+    text += (i == 0 ? "" : ", ") + std::to_string(sorted[i]);
+    if (last > i) text += "-" + std::to_string(sorted[last]);
+    i = last + 1;
+  }
+  return (sorted.size() == 1 ? "thread " : "threads ") + text;
+}
+
+std::string lanes(unsigned mask) {
+  std::string text;
+  for (unsigned lane = 0; lane < 32; ++lane)
+    if (mask >> lane & 1) text += (text.empty() ? "" : ", ") + std::to_string(lane);
+  return text;
+}
+
+bool same_place(Where a, Where b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
+
+bool fit(const Exchange& a, const Exchange& b) {
+  return a.mask == b.mask && a.bytes == b.bytes && std::string_view(a.what) == b.what;
+}
+
+}  // namespace
+
+Block::~Block() {
+  closing_ = true;
+  for (Thread& thread : threads_) thread.fiber->resume();
+}
+
+void Block::prepare(const Launch& launch) {
+  launch_ = &launch;
+  count_ = launch.block.x * launch.block.y * launch.block.z;
+  shared_.prepare(launch.shared_bytes);
+  warps_.resize((count_ + 31) / 32);
+  while (threads_.size() < count_) {
+    Thread& thread = threads_.emplace_back();
+    thread.fiber =
+        std::make_unique<Fiber>([this, number = static_cast<unsigned>(threads_.size() - 1)] { live(number); });
+  }
+  for (unsigned i = 0; i < count_; ++i) {
+    const dim3& size = launch.block;
+    threads_[i].index = {i % size.x, i / size.x % size.y, i / (size.x * size.y)};
+  }
+}
+
+// A fiber serves one thread number in all blocks to come: making one costs more than most blocks.
+void Block::live(unsigned thread) {
+  std::fesetenv(FE_DFL_ENV);  // a fast-math library in the process may have set the caller's to flush subnormals
+  for (;;) {
+    {
+      Untracked untracked;
+      if (closing_) return;
+    }
+    acquire(this);
+    run_thread();
+    release(this);
+    threads_[thread].fiber->yield();
+  }
+}
+
+void Block::run_thread() {
+  try {
+    if (abandoned_) throw Abandoned();
+    launch_->body();
+  } catch (const Abandoned&) {
+  } catch (...) {
+    Untracked untracked;
+    if (!error_) error_ = std::current_exception();
+  }
+  Untracked untracked;
+  self().state = State::returned;
+  warps_[current_ / 32].present &= ~(1u << lane());
+  --living_;
+  if (living_ > 0 && at_barrier_ == living_ && !abandoned_) release_barrier();
+}
+
+void Block::run(uint3 index, std::uint64_t seed) {
+  shared_.poison();
+  random_.seed(static_cast<unsigned>(seed ^ (seed >> 32)));
+  blockIdx = index;
+  blockDim = launch_->block;
+  gridDim = launch_->grid;
+  for (unsigned i = 0; i < warps_.size(); ++i)
+    warps_[i] = {0, count_ - i * 32 >= 32 ? 0xffffffffu : (1u << (count_ - i * 32)) - 1};
+  ready_.clear();
+  for (unsigned i = 0; i < count_; ++i) wake(i);
+  living_ = count_;
+  at_barrier_ = 0;
+  abandoned_ = false;
+  error_ = nullptr;
+  current_block = this;
+  release(this);
+  while (!ready_.empty() && !error_) {
+    std::swap(ready_[random_() % ready_.size()], ready_.back());
+    current_ = ready_.back();
+    ready_.pop_back();
+    threadIdx = self().index;
+    self().fiber->resume();
+  }
+  acquire(this);
+  if (living_ > 0 && !error_) error_ = std::make_exception_ptr(CudaError(launch_->name, stuck(), Where{}));
+  if (!error_ && shared_.overrun())
+    error_ = std::make_exception_ptr(CudaError(launch_->name, "writes past the end of its shared memory", Where{}));
+  if (living_ > 0) abandon();
+  current_block = nullptr;
+  if (error_) std::rethrow_exception(error_);
+}
+
+// Each thread leaves through an exception, so that what it holds is released. One that never ran has nothing to leave.
+void Block::abandon() {
+  abandoned_ = true;
+  for (unsigned i = 0; i < count_; ++i) {
+    Thread& thread = threads_[i];
+    if (thread.state == State::returned) continue;
+    current_ = i;
+    thread.fiber->resume();
+  }
+}
+
+void Block::wait() {
+  self().fiber->yield();
+  if (abandoned_) throw Abandoned();
+}
+
+void Block::wake(unsigned thread) {
+  threads_[thread].state = State::ready;
+  ready_.push_back(thread);
+}
+
+void Block::fail(const std::string& text, Where where) {
+  const std::string block =
+      std::to_string(blockIdx.x) + ", " + std::to_string(blockIdx.y) + ", " + std::to_string(blockIdx.z);
+  if (!error_)
+    error_ = std::make_exception_ptr(
+        CudaError(launch_->name, "thread " + std::to_string(current_) + " of block (" + block + ") " + text, where));
+  throw Abandoned();
+}
+
+void Block::exchange(const Exchange& exchange) {
+  Warp& warp = warps_[current_ / 32];
+  const unsigned mask = exchange.mask;
+  const std::string_view what = exchange.what;
+  if (!(mask >> lane() & 1))
+    fail("is lane " + std::to_string(lane()) + " and calls " + exchange.what + " with mask " + hex(mask) +
+             ", which does not name it",
+         exchange.where);
+  if (const unsigned gone = mask & ~warp.present)
+    fail("calls " + std::string(what) + " with mask " + hex(mask) +
+             ", but these lanes have returned or never were: " + lanes(gone),
+         exchange.where);
+  if (exchange.bytes > 0 && !(mask >> exchange.source & 1))
+    fail("reads from lane " + std::to_string(exchange.source) + " in " + exchange.what + ", which mask " + hex(mask) +
+             " does not name",
+         exchange.where);
+  self().exchange = exchange;
+  self().state = State::exchanging;
+  warp.waiting |= 1u << lane();
+  bool whole = (warp.waiting & mask) == mask;
+  const Thread* first = &threads_[current_ / 32 * 32];
+  for (unsigned i = 0; whole && i < 32; ++i)
+    if (mask >> i & 1) whole = fit(first[i].exchange, exchange);
+  if (whole)
+    complete(mask);
+  else
+    wait();
+}
+
+void Block::complete(unsigned mask) {
+  const unsigned first = current_ / 32 * 32;
+  unsigned votes = 0;
+  for (unsigned i = 0; i < 32; ++i)
+    if ((mask >> i & 1) && threads_[first + i].predicate) votes |= 1u << i;
+  for (unsigned i = 0; i < 32; ++i) {
+    if (!(mask >> i & 1)) continue;
+    Thread& thread = threads_[first + i];
+    const Exchange& wish = thread.exchange;
+    if (wish.bytes > 0) std::memcpy(wish.result, threads_[first + wish.source].exchange.value, wish.bytes);
+    thread.result = votes;
+    if (first + i != current_) wake(first + i);
+  }
+  self().state = State::ready;
+  warps_[current_ / 32].waiting &= ~mask;
+}
+
+unsigned Block::vote(const Exchange& exchange, bool predicate) {
+  self().predicate = predicate;
+  this->exchange(exchange);
+  return self().result;
+}
+
+int Block::barrier(const char* what, bool predicate, Where where) {
+  if (at_barrier_ == 0) barrier_ = where;
+  if (!same_place(barrier_, where)) fail("is at another barrier than those that wait at " + at(barrier_), where);
+  self().exchange = {what, where, 0, nullptr, nullptr, 0, 0};
+  self().predicate = predicate;
+  self().state = State::at_barrier;
+  if (++at_barrier_ == living_) release_barrier();
+  wait();
+  return static_cast<int>(self().result);
+}
+
+void Block::release_barrier() {
+  unsigned votes = 0;
+  for (unsigned i = 0; i < count_; ++i) votes += threads_[i].state == State::at_barrier && threads_[i].predicate;
+  for (unsigned i = 0; i < count_; ++i) {
+    if (threads_[i].state != State::at_barrier) continue;
+    threads_[i].result = votes;
+    wake(i);
+  }
+  at_barrier_ = 0;
+}
+
+std::string Block::stuck() const {
+  std::map<std::string, std::vector<unsigned>> groups;
+  for (unsigned i = 0; i < count_; ++i) {
+    const Thread& thread = threads_[i];
+    const Exchange& wait = thread.exchange;
+    if (thread.state == State::returned)
+      groups["returned"].push_back(i);
+    else
+      groups[std::string("waits at ") + wait.what + (wait.mask != 0 ? " with mask " + hex(wait.mask) : "") + " at " +
+             at(wait.where)]
+          .push_back(i);
+  }
+  std::string text = "is stuck in block (" + std::to_string(blockIdx.x) + ", " + std::to_string(blockIdx.y) + ", " +
+                     std::to_string(blockIdx.z) + "), its threads wait for one another";
+  for (const auto& [what, threads] : groups) text += "\n  " + list(threads) + ": " + what;
+  return text;
+}
+
+}  // namespace tally::cuda::simt

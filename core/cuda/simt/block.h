@@ -1,0 +1,76 @@
+// One OS thread's block of CUDA threads, and what they wait for. A thread that must wait is taken from the ready list,
+// so nothing polls, and a block in which nobody is ready but not all have returned is stuck.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tally/core/cuda/simt/fiber.h>
+#include <tally/core/cuda/simt/scheduler.h>
+#include <tally/core/cuda/simt/shared_memory.h>
+
+namespace tally::cuda::simt {
+
+class Block {
+ public:
+  Block() = default;
+  ~Block();
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  /// Before a launch's first block on this OS thread.
+  void prepare(const Launch& launch);
+  /// Runs one block in the order that `seed` gives. Throws what a thread threw, or a report.
+  void run(uint3 index, std::uint64_t seed);
+
+  // For the running thread.
+  void exchange(const Exchange& exchange);
+  unsigned vote(const Exchange& exchange, bool predicate);
+  int barrier(const char* what, bool predicate, Where where);
+  [[noreturn]] void fail(const std::string& text, Where where);
+  unsigned lane() const { return current_ % 32; }
+  SharedMemory& shared() { return shared_; }
+
+ private:
+  enum class State { ready, exchanging, at_barrier, returned };
+  struct Thread {
+    std::unique_ptr<Fiber> fiber;
+    uint3 index = {0, 0, 0};
+    State state = State::returned;
+    Exchange exchange = {};  // what and where it waits, at a barrier too
+    bool predicate = false;
+    unsigned result = 0;  // of a vote or a barrier
+  };
+  struct Warp {
+    unsigned waiting = 0, present = 0;
+  };
+
+  void live(unsigned thread);
+  void run_thread();
+  void wait();
+  void wake(unsigned thread);
+  void complete(unsigned mask);
+  void release_barrier();
+  void abandon();
+  std::string stuck() const;
+  Thread& self() { return threads_[current_]; }
+
+  const Launch* launch_ = nullptr;
+  std::vector<Thread> threads_;  // as many as the largest block so far
+  std::vector<Warp> warps_;
+  std::vector<unsigned> ready_;
+  SharedMemory shared_;
+  std::minstd_rand random_;
+  unsigned count_ = 0, living_ = 0, at_barrier_ = 0, current_ = 0;
+  Where barrier_;  // where the first that waits came from
+  bool abandoned_ = false, closing_ = false;
+  std::exception_ptr error_;
+};
+
+/// The block that this OS thread runs.
+inline constinit thread_local Block* current_block = nullptr;
+
+}  // namespace tally::cuda::simt
