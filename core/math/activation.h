@@ -30,7 +30,7 @@ TALLY_HD constexpr T tanh(T x) {
 }
 
 /// 1 / (1 + e^-x) = e^x / (1 + e^x), by the one that cannot overflow; the plain formula's error grows to 2.3 ulp, so
-/// the digits that e and 1 + e lost correct the quotient to 1.1.
+/// the digits that e and 1 + e lost correct the quotient to 1.4.
 template <Real T>
 TALLY_HD constexpr T sigmoid(T x) {
   const auto r = detail::reduce_exp(detail::clamp_keeping_nan(-abs(x), detail::ExpConstants<T>::kLowest, T{0}), T{0});
