@@ -26,6 +26,7 @@ class Scratch {
   std::string file(const std::string& name) const { return (path_ / name).string(); }
 
   std::string put(const std::string& name, const std::string& bytes) const {
+    std::filesystem::remove(file(name));  // a file cut to nothing and written again waits for the disk on some systems
     std::ofstream(file(name), std::ios::binary) << bytes;
     return file(name);
   }
