@@ -94,17 +94,13 @@ TALLY_HD constexpr T exp(T x) {
   return detail::exp_of_sum(x, T{0});
 }
 
-/// e^x - 1 without cancellation, error below 1.1 ulp; keeps the sign of zero, expm1(-inf) = -1.
+/// e^x - 1 without cancellation, error below 1.3 ulp; keeps the sign of zero, expm1(-inf) = -1.
 template <Real T>
 TALLY_HD constexpr T expm1(T x) {
   // 2^n (((1 - 2^-n) + head) + rest); from n = 64 on the power no longer counts, below -60 the result is -1.
   const auto e = detail::reduce_exp(detail::clamp_keeping_nan(x, T{-60}, detail::ExpConstants<T>::kHighest), T{0});
-  const T power = detail::times_power(T{1}, select(e.n < 64, -e.n, T{-64}));
-  const T one_less = 1 - power;
-  const T sum = one_less + e.head;
-  // Both exact where they count: power is at most 1 or a whole number, one_less is 0 or larger than head.
-  const T lost = ((1 - one_less) - power) + (e.head - (sum - one_less));
-  return copysign(detail::times_power(sum + (lost + e.rest), e.n), x);
+  const T one_less = 1 - detail::times_power(T{1}, select(e.n < 64, -e.n, T{-64}));
+  return copysign(detail::times_power((one_less + e.head) + e.rest, e.n), x);
 }
 
 }  // namespace tally::math

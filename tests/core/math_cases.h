@@ -2,6 +2,9 @@
 // contract; the accuracy of each is checked in math_test.cpp. Any NaN matches a NaN.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tally/core/math.h>
 
 namespace tally::math_cases {
@@ -384,6 +387,44 @@ void for_each_unary(Visit visit) {
   visit("sin", Sin{}, kSinFloat, kSinDouble);
   visit("cos", Cos{}, kCosFloat, kCosDouble);
   visit("rsqrt", Rsqrt{}, kRsqrtFloat, kRsqrtDouble);
+}
+
+/// A sweep that a few dozen cases cannot replace: kSweep arguments of all exponents and signs, half of them moderate.
+inline constexpr int kSweep = 8192;
+
+template <class T>
+TALLY_HD constexpr T sweep(int i) {
+  const std::uint64_t word = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15;
+  if (i % 2 == 0) return math::bit_cast<T>(static_cast<math::Bits<T>>(word >> (64 - 8 * sizeof(T))));
+  const T x = static_cast<T>(word >> 40) * T{0x1p-20};  // [0, 16) in steps of 2^-20
+  return (word & 1) != 0 ? -x : x;
+}
+
+/// FNV-1a over the results' bits in order, NaN as one pattern.
+template <class T>
+constexpr std::uint64_t checksum(const T* results) {
+  std::uint64_t sum = 0xcbf29ce484222325;
+  for (int i = 0; i < kSweep; ++i) {
+    const math::Bits<T> bits = math::to_bits(math::isnan(results[i]) ? math::nan<T>() : results[i]);
+    for (std::size_t byte = 0; byte < sizeof(T); ++byte) sum = (sum ^ (bits >> (8 * byte) & 0xff)) * 0x100000001b3;
+  }
+  return sum;
+}
+
+/// Calls visit(name, function, float checksum, double checksum) for each function of one argument, over the sweep.
+template <class Visit>
+void for_each_checksum(Visit visit) {
+  visit("exp", Exp{}, 0x9d68b178cb72a094, 0x4b3b52d24510a755);
+  visit("expm1", Expm1{}, 0xedeca46e6c9a92b9, 0x90a19c5b9bf01664);
+  visit("log", Log{}, 0x2ff8314630b2209a, 0x2c087a2bcfa3f8a9);
+  visit("log1p", Log1p{}, 0xf87050f8b85f0589, 0xf7a9589fc8308c74);
+  visit("tanh", Tanh{}, 0x18db074b6d351aa3, 0x0d39600f2c1c74b7);
+  visit("sigmoid", Sigmoid{}, 0x5081c8ad251f7125, 0x5594f792b2251d9b);
+  visit("softplus", Softplus{}, 0x4c724deb5830c028, 0xcf95b730117984f5);
+  visit("erf", Erf{}, 0x9335b59a00688bef, 0x80763bfd737e73d7);
+  visit("sin", Sin{}, 0x08ec552e3d3844f5, 0xc0bade3a2c528869);
+  visit("cos", Cos{}, 0x299c30c434bb0d31, 0x16a1b49caed76f46);
+  visit("rsqrt", Rsqrt{}, 0xdd158527e382a4e6, 0x4b5c55a08432d0e5);
 }
 
 }  // namespace tally::math_cases
