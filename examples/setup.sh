@@ -1,0 +1,40 @@
+# Sourced by examples/train.sh and tests/run.sh: what a fresh Debian machine needs before it can build.
+
+# need PACKAGE...: names the Debian packages that are missing, then installs them; without the right to, says what to run.
+need() {
+  local package missing=()
+  if ! command -v dpkg-query >/dev/null; then
+    echo "This is no Debian system: be sure that it has the equivalent of: $*"
+    return
+  fi
+  for package in "$@"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  echo "Missing Debian packages: ${missing[*]}"
+  local as=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || { [ -t 0 ] && sudo -v; }; }; then
+      as=(sudo)
+    else
+      echo "They need root to install. Run this, then start again:"
+      echo "  apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+      exit 1
+    fi
+  fi
+  echo "Installing them ..."
+  "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null || echo "(apt-get update failed; trying with the lists at hand)"
+  "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || {
+    echo "apt-get could not install: ${missing[*]}"
+    exit 1
+  }
+}
+
+build_packages=(g++ cmake ninja-build libeigen3-dev zlib1g-dev nlohmann-json3-dev libcli11-dev)
+
+# configure PRESET: quiet unless it fails; prints the one line about CUDA.
+configure() {
+  local log
+  log=$(cmake --preset "$1" 2>&1) || { printf '%s\n' "$log"; exit 1; }
+  printf '%s\n' "$log" | sed -n 's/^-- Tally: //p'
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Builds and runs every test: the default preset (with CUDA where a toolkit is found), then the CUDA half emulated on the
+# CPU. With --all also the sanitizers, clang and the documentation. Closes with "N passed, N failed, N skipped".
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. examples/setup.sh
+
+presets=(default simt)
+packages=("${build_packages[@]}" libgtest-dev libgmock-dev libboost-context-dev clang-format git)
+case ${1:-} in
+  "") ;;
+  --all) presets+=(asan simt-asan tsan clang); packages+=(clang) ;;
+  --preset) presets=("${2:?--preset needs a name}") ;;
+  *) echo "usage: tests/run.sh [--all | --preset NAME]"; exit 2 ;;
+esac
+need "${packages[@]}"
+
+passed=0 failed=0 skipped=0
+count() { sed -nE "s/.*<testsuite .*$1=\"([0-9]+)\".*/\1/p" "$2" | head -n 1; }
+for preset in "${presets[@]}"; do
+  printf '\n== %s: ' "$preset"
+  configure "$preset"
+  log=build/$preset/build.log
+  started=$SECONDS
+  cmake --build --preset "$preset" >"$log" 2>&1 || { grep -E -A12 'error|FAILED' "$log" | head -n 80; echo "The build of $preset failed (all of it: $log)"; exit 1; }
+  echo "built in $((SECONDS - started)) s"
+  report=$PWD/build/$preset/tests.xml
+  rm -f "$report"
+  started=$SECONDS
+  # ctest's own words name failures; a program that cannot list its tests fails here too.
+  ctest --preset "$preset" --output-junit "$report" >"build/$preset/test.log" 2>&1 || true
+  [ -s "$report" ] || { tail -n 40 "build/$preset/test.log"; echo "The tests of $preset did not run"; exit 1; }
+  all=$(grep -c '<testcase ' "$report" || true)
+  bad=$(count failures "$report") out=$(( $(count skipped "$report") + $(count disabled "$report") ))
+  [ "$all" -gt 0 ] || { echo "No test of $preset ran"; exit 1; }
+  if [ "$bad" -gt 0 ]; then
+    grep -vE '^ *[0-9]+/[0-9]+ Test.*(Passed|Skipped)|^ *Start +[0-9]+:' "build/$preset/test.log" | tail -n 150
+  fi
+  grep -hoE 'Skipped: .*|SKIPPED: .*' "$report" | sort | uniq -c | sed 's/^/skipped/' | head -n 20 || true
+  echo "ran in $((SECONDS - started)) s: $((all - bad - out)) passed, $bad failed, $out skipped"
+  passed=$((passed + all - bad - out)) failed=$((failed + bad)) skipped=$((skipped + out))
+done
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
