@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <bit>
+#include <csignal>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -289,6 +291,33 @@ TEST(Safetensors, SurvivesDamage) {
       attempt(damaged, Checksum::none);
     }
   EXPECT_EQ(read, 0);
+}
+
+// A writer killed at any moment leaves the file whole, as it was or as it was to be.
+TEST(Safetensors, SurvivesAKilledWriter) {
+  const Scratch scratch;
+  const std::vector<float> weights(1 << 16, 1.5f);
+  const auto write = [&] {
+    write_file(scratch.file("m"), {{"w", "F32", {1 << 16}, bytes_of(weights)}}, {}, Checksum::crc32);
+  };
+  write();
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      try {
+        for (;;) write();
+      } catch (...) {
+      }
+      ::_exit(1);
+    }
+    ::usleep(2000 + 1700 * static_cast<useconds_t>(attempt));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(read_file(scratch.file("m"), Checksum::crc32).bytes.size(), 4u << 16);
+  }
 }
 
 TEST(Safetensors, AMissingFileIsNamed) {
