@@ -12,7 +12,7 @@
 
 namespace tally {
 
-namespace detail {
+namespace detail::inline TALLY_MATH_ISA {
 
 /// Rounds x to a format of 16 bits with `kMantissa` bits of mantissa; returns its pattern.
 template <int kMantissa, math::Real T>
@@ -91,44 +91,56 @@ TALLY_HD constexpr std::uint16_t float_to_bfloat16(float x) {
   return round_to_half<7>(x);
 }
 
-}  // namespace detail
+}  // namespace detail::inline TALLY_MATH_ISA
 
+namespace detail {
+template <class T>
+concept Arithmetic = std::is_arithmetic_v<T>;
+}
+
+// The members are inlined always: see math/isa.h for why no body may be left to the linker.
 struct Float16 {
   std::uint16_t bits;
 
   Float16() = default;
-  TALLY_HD constexpr explicit Float16(float x) : bits(detail::float_to_float16(x)) {}
-  TALLY_HD constexpr explicit Float16(double x) : bits(detail::round_to_half<10>(x)) {}
-  TALLY_HD constexpr explicit Float16(std::integral auto i) : Float16(detail::sticky_double(i)) {}
+  [[gnu::always_inline]] TALLY_HD constexpr explicit Float16(float x) : bits(detail::float_to_float16(x)) {}
+  [[gnu::always_inline]] TALLY_HD constexpr explicit Float16(double x) : bits(detail::round_to_half<10>(x)) {}
+  [[gnu::always_inline]] TALLY_HD constexpr explicit Float16(std::integral auto i)
+      : Float16(detail::sticky_double(i)) {}
 
-  template <class T>
-  requires std::is_arithmetic_v<T> TALLY_HD constexpr explicit operator T() const {
+  template <detail::Arithmetic T>
+  [[gnu::always_inline]] TALLY_HD constexpr explicit operator T() const {
     return static_cast<T>(detail::float16_to_float(bits));
   }
   /// By value, as floats compare: NaN equals nothing, -0 equals +0.
-  TALLY_HD friend constexpr bool operator==(Float16 a, Float16 b) {
+  [[gnu::always_inline]] TALLY_HD friend constexpr bool operator==(Float16 a, Float16 b) {
     return static_cast<float>(a) == static_cast<float>(b);
   }
-  TALLY_HD static constexpr Float16 from_bits(std::uint16_t bits) { return math::bit_cast<Float16>(bits); }
+  [[gnu::always_inline]] TALLY_HD static constexpr Float16 from_bits(std::uint16_t bits) {
+    return math::bit_cast<Float16>(bits);
+  }
 };
 
 struct BFloat16 {
   std::uint16_t bits;
 
   BFloat16() = default;
-  TALLY_HD constexpr explicit BFloat16(float x) : bits(detail::float_to_bfloat16(x)) {}
-  TALLY_HD constexpr explicit BFloat16(double x) : bits(detail::round_to_half<7>(x)) {}
-  TALLY_HD constexpr explicit BFloat16(std::integral auto i) : BFloat16(detail::sticky_double(i)) {}
+  [[gnu::always_inline]] TALLY_HD constexpr explicit BFloat16(float x) : bits(detail::float_to_bfloat16(x)) {}
+  [[gnu::always_inline]] TALLY_HD constexpr explicit BFloat16(double x) : bits(detail::round_to_half<7>(x)) {}
+  [[gnu::always_inline]] TALLY_HD constexpr explicit BFloat16(std::integral auto i)
+      : BFloat16(detail::sticky_double(i)) {}
 
-  template <class T>
-  requires std::is_arithmetic_v<T> TALLY_HD constexpr explicit operator T() const {
+  template <detail::Arithmetic T>
+  [[gnu::always_inline]] TALLY_HD constexpr explicit operator T() const {
     return static_cast<T>(math::bit_cast<float>(std::uint32_t{bits} << 16));
   }
   /// By value, as floats compare: NaN equals nothing, -0 equals +0.
-  TALLY_HD friend constexpr bool operator==(BFloat16 a, BFloat16 b) {
+  [[gnu::always_inline]] TALLY_HD friend constexpr bool operator==(BFloat16 a, BFloat16 b) {
     return static_cast<float>(a) == static_cast<float>(b);
   }
-  TALLY_HD static constexpr BFloat16 from_bits(std::uint16_t bits) { return math::bit_cast<BFloat16>(bits); }
+  [[gnu::always_inline]] TALLY_HD static constexpr BFloat16 from_bits(std::uint16_t bits) {
+    return math::bit_cast<BFloat16>(bits);
+  }
 };
 
 static_assert(sizeof(Float16) == 2 && std::is_trivially_copyable_v<Float16>);

@@ -4,7 +4,7 @@
 #include <tally/core/math/exp.h>
 #include <tally/core/math/log.h>
 
-namespace tally::math {
+namespace tally::math::inline TALLY_MATH_ISA {
 
 namespace detail {
 
@@ -49,4 +49,4 @@ TALLY_HD constexpr T softplus(T x) {
   return select(x > 0, x, T{0}) + log1p(exp(-abs(x)));
 }
 
-}  // namespace tally::math
+}  // namespace tally::math::inline TALLY_MATH_ISA

@@ -6,7 +6,7 @@
 #include <tally/core/math/bits.h>
 #include <tally/core/math/double_double.h>
 
-namespace tally::math::detail {
+namespace tally::math::inline TALLY_MATH_ISA::detail {
 
 /// angle = quadrant * pi/2 + (r.high + r.low), the quadrant modulo 4.
 struct ReducedAngle {
@@ -75,4 +75,4 @@ TALLY_HD inline ReducedAngle reduce_angle(double x) {
   return abs(x) < 0x1p20 ? reduce_small_angle(x) : reduce_large_angle(x);
 }
 
-}  // namespace tally::math::detail
+}  // namespace tally::math::inline TALLY_MATH_ISA::detail

@@ -9,8 +9,9 @@
 #include <type_traits>
 
 #include <tally/core/hd.h>
+#include <tally/core/math/isa.h>
 
-namespace tally::math {
+namespace tally::math::inline TALLY_MATH_ISA {
 
 /// The layout of a binary floating-point type.
 template <class T>
@@ -115,4 +116,4 @@ TALLY_HD constexpr bool isfinite(T x) {
   return (to_bits(x) & ~Masks<T>::kSign) < Masks<T>::kInfinity;
 }
 
-}  // namespace tally::math
+}  // namespace tally::math::inline TALLY_MATH_ISA

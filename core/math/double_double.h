@@ -2,8 +2,9 @@
 #pragma once
 
 #include <tally/core/hd.h>
+#include <tally/core/math/isa.h>
 
-namespace tally::math::detail {
+namespace tally::math::inline TALLY_MATH_ISA::detail {
 
 /// high + low, |low| at most half a unit in the last place of high.
 struct DoubleDouble {
@@ -42,4 +43,4 @@ TALLY_HD constexpr DoubleDouble multiply(DoubleDouble a, DoubleDouble b) {
   return add_ordered(high, low + (a.high * b.low + a.low * b.high));
 }
 
-}  // namespace tally::math::detail
+}  // namespace tally::math::inline TALLY_MATH_ISA::detail

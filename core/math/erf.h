@@ -3,7 +3,7 @@
 
 #include <tally/core/math/exp.h>
 
-namespace tally::math {
+namespace tally::math::inline TALLY_MATH_ISA {
 
 namespace detail {
 
@@ -43,4 +43,4 @@ TALLY_HD constexpr T erf(T x) {
   return copysign(select(a < T{0.9}, small, large), x);
 }
 
-}  // namespace tally::math
+}  // namespace tally::math::inline TALLY_MATH_ISA

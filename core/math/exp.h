@@ -8,7 +8,7 @@
 #include <tally/core/math/polynomial.h>
 #include <tally/core/math/scale.h>
 
-namespace tally::math {
+namespace tally::math::inline TALLY_MATH_ISA {
 
 namespace detail {
 
@@ -103,4 +103,4 @@ TALLY_HD constexpr T expm1(T x) {
   return copysign(detail::times_power((one_less + e.head) + e.rest, e.n), x);
 }
 
-}  // namespace tally::math
+}  // namespace tally::math::inline TALLY_MATH_ISA

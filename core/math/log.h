@@ -6,7 +6,7 @@
 
 #include <tally/core/math/exp.h>
 
-namespace tally::math {
+namespace tally::math::inline TALLY_MATH_ISA {
 
 namespace detail {
 
@@ -83,4 +83,4 @@ TALLY_HD constexpr T log1p(T x) {
   return copysign(detail::with_special_logs(sum, y), x);
 }
 
-}  // namespace tally::math
+}  // namespace tally::math::inline TALLY_MATH_ISA

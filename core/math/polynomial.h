@@ -2,8 +2,9 @@
 #pragma once
 
 #include <tally/core/hd.h>
+#include <tally/core/math/isa.h>
 
-namespace tally::math::detail {
+namespace tally::math::inline TALLY_MATH_ISA::detail {
 
 template <class T>
 TALLY_HD constexpr T polynomial(T, T c) {
@@ -16,4 +17,4 @@ TALLY_HD constexpr T polynomial(T x, T c0, Rest... rest) {
   return c0 + x * polynomial(x, rest...);
 }
 
-}  // namespace tally::math::detail
+}  // namespace tally::math::inline TALLY_MATH_ISA::detail

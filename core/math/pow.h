@@ -7,7 +7,7 @@
 #include <tally/core/math/exp.h>
 #include <tally/core/math/log.h>
 
-namespace tally::math {
+namespace tally::math::inline TALLY_MATH_ISA {
 
 namespace detail {
 
@@ -77,4 +77,4 @@ TALLY_HD constexpr T pow(T x, T y) {
   return odd ? -magnitude : magnitude;
 }
 
-}  // namespace tally::math
+}  // namespace tally::math::inline TALLY_MATH_ISA

@@ -5,7 +5,7 @@
 
 #include <tally/core/math/bits.h>
 
-namespace tally::math {
+namespace tally::math::inline TALLY_MATH_ISA {
 
 template <Real T>
 TALLY_HD inline T sqrt(T x) {
@@ -18,4 +18,4 @@ TALLY_HD inline T rsqrt(T x) {
   return 1 / std::sqrt(x);
 }
 
-}  // namespace tally::math
+}  // namespace tally::math::inline TALLY_MATH_ISA

@@ -3,7 +3,7 @@
 
 #include <tally/core/math/bits.h>
 
-namespace tally::math {
+namespace tally::math::inline TALLY_MATH_ISA {
 
 namespace detail {
 
@@ -48,4 +48,4 @@ TALLY_HD constexpr int exponent(T x) {
   return biased - (Ieee<T>::kBias - 1) - (subnormal ? kUp : 0);
 }
 
-}  // namespace tally::math
+}  // namespace tally::math::inline TALLY_MATH_ISA

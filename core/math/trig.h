@@ -4,7 +4,7 @@
 #include <tally/core/math/angle.h>
 #include <tally/core/math/polynomial.h>
 
-namespace tally::math {
+namespace tally::math::inline TALLY_MATH_ISA {
 
 namespace detail {
 
@@ -50,4 +50,4 @@ TALLY_HD inline double cos(double x) {
 TALLY_HD inline float sin(float x) { return static_cast<float>(sin(static_cast<double>(x))); }
 TALLY_HD inline float cos(float x) { return static_cast<float>(cos(static_cast<double>(x))); }
 
-}  // namespace tally::math
+}  // namespace tally::math::inline TALLY_MATH_ISA
