@@ -50,11 +50,6 @@ bool fit(const Exchange& a, const Exchange& b) {
 
 }  // namespace
 
-Block::~Block() {
-  closing_ = true;
-  for (Thread& thread : threads_) thread.fiber->resume();
-}
-
 void Block::prepare(const Launch& launch) {
   launch_ = &launch;
   count_ = launch.block.x * launch.block.y * launch.block.z;
@@ -75,27 +70,22 @@ void Block::prepare(const Launch& launch) {
 void Block::live(unsigned thread) {
   std::fesetenv(FE_DFL_ENV);  // a fast-math library in the process may have set the caller's to flush subnormals
   for (;;) {
-    {
-      Untracked untracked;
-      if (closing_) return;
-    }
-    acquire(this);
     run_thread();
-    release(this);
     threads_[thread].fiber->yield();
   }
 }
 
 void Block::run_thread() {
+  acquire(&started_);
   try {
     if (abandoned_) throw Abandoned();
+    Tracked tracked;
     launch_->body();
   } catch (const Abandoned&) {
   } catch (...) {
-    Untracked untracked;
     if (!error_) error_ = std::current_exception();
   }
-  Untracked untracked;
+  release(&ended_);
   self().state = State::returned;
   warps_[current_ / 32].present &= ~(1u << lane());
   --living_;
@@ -109,7 +99,7 @@ void Block::run(uint3 index, std::uint64_t seed) {
   blockDim = launch_->block;
   gridDim = launch_->grid;
   for (unsigned i = 0; i < warps_.size(); ++i)
-    warps_[i] = {0, count_ - i * 32 >= 32 ? 0xffffffffu : (1u << (count_ - i * 32)) - 1};
+    warps_[i].waiting = 0, warps_[i].present = count_ - i * 32 >= 32 ? ~0u : (1u << (count_ - i * 32)) - 1;
   ready_.clear();
   for (unsigned i = 0; i < count_; ++i) wake(i);
   living_ = count_;
@@ -117,7 +107,7 @@ void Block::run(uint3 index, std::uint64_t seed) {
   abandoned_ = false;
   error_ = nullptr;
   current_block = this;
-  release(this);
+  release(&started_);
   while (!ready_.empty() && !error_) {
     std::swap(ready_[random_() % ready_.size()], ready_.back());
     current_ = ready_.back();
@@ -125,11 +115,11 @@ void Block::run(uint3 index, std::uint64_t seed) {
     threadIdx = self().index;
     self().fiber->resume();
   }
-  acquire(this);
   if (living_ > 0 && !error_) error_ = std::make_exception_ptr(CudaError(launch_->name, stuck(), Where{}));
   if (!error_ && shared_.overrun())
     error_ = std::make_exception_ptr(CudaError(launch_->name, "writes past the end of its shared memory", Where{}));
   if (living_ > 0) abandon();
+  acquire(&ended_);
   current_block = nullptr;
   if (error_) std::rethrow_exception(error_);
 }
@@ -180,6 +170,8 @@ void Block::exchange(const Exchange& exchange) {
     fail("reads from lane " + std::to_string(exchange.source) + " in " + exchange.what + ", which mask " + hex(mask) +
              " does not name",
          exchange.where);
+  void* meeting = what == "__syncwarp" ? &warp.meetings[warp.exchanges % 2] : nullptr;  // shuffles order no memory
+  if (meeting) release(meeting);
   self().exchange = exchange;
   self().state = State::exchanging;
   warp.waiting |= 1u << lane();
@@ -191,6 +183,7 @@ void Block::exchange(const Exchange& exchange) {
     complete(mask);
   else
     wait();
+  if (meeting) acquire(meeting);
 }
 
 void Block::complete(unsigned mask) {
@@ -208,6 +201,7 @@ void Block::complete(unsigned mask) {
   }
   self().state = State::ready;
   warps_[current_ / 32].waiting &= ~mask;
+  ++warps_[current_ / 32].exchanges;
 }
 
 unsigned Block::vote(const Exchange& exchange, bool predicate) {
@@ -222,8 +216,11 @@ int Block::barrier(const char* what, bool predicate, Where where) {
   self().exchange = {what, where, 0, nullptr, nullptr, 0, 0};
   self().predicate = predicate;
   self().state = State::at_barrier;
+  void* meeting = &meetings_[barriers_ % 2];
+  release(meeting);
   if (++at_barrier_ == living_) release_barrier();
   wait();
+  acquire(meeting);
   return static_cast<int>(self().result);
 }
 
@@ -236,6 +233,7 @@ void Block::release_barrier() {
     wake(i);
   }
   at_barrier_ = 0;
+  ++barriers_;
 }
 
 std::string Block::stuck() const {

@@ -17,7 +17,6 @@ namespace tally::cuda::simt {
 class Block {
  public:
   Block() = default;
-  ~Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
@@ -45,7 +44,9 @@ class Block {
     unsigned result = 0;  // of a vote or a barrier
   };
   struct Warp {
-    unsigned waiting = 0, present = 0;
+    unsigned waiting = 0, present = 0;  // lanes, as masks
+    unsigned exchanges = 0;
+    std::uint64_t meetings[2] = {};  // where ThreadSanitizer sees lanes meet, in turn
   };
 
   void live(unsigned thread);
@@ -65,8 +66,10 @@ class Block {
   SharedMemory shared_;
   std::minstd_rand random_;
   unsigned count_ = 0, living_ = 0, at_barrier_ = 0, current_ = 0;
-  Where barrier_;  // where the first that waits came from
-  bool abandoned_ = false, closing_ = false;
+  unsigned barriers_ = 0;
+  std::uint64_t meetings_[2] = {}, started_ = 0, ended_ = 0;  // for ThreadSanitizer, as in a warp
+  Where barrier_;                                             // where the first that waits came from
+  bool abandoned_ = false;
   std::exception_ptr error_;
 };
 

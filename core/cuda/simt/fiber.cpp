@@ -4,7 +4,7 @@ namespace tally::cuda::simt {
 
 namespace {
 
-namespace context = boost::context;
+namespace context = boost::context::detail;
 
 #if defined(TALLY_ASAN) || defined(TALLY_TSAN)
 constexpr std::size_t kStackBytes = 256 * 1024;
@@ -12,35 +12,42 @@ constexpr std::size_t kStackBytes = 256 * 1024;
 constexpr std::size_t kStackBytes = 64 * 1024;
 #endif
 
+// Has a guard page: a kernel that needs more than it holds crashes at once instead of writing elsewhere.
+boost::context::protected_fixedsize_stack stacks(kStackBytes);
+
 }  // namespace
 
-// The stack has a guard page: a kernel that needs more than it holds crashes at once instead of writing elsewhere.
-Fiber::Fiber(std::function<void()> body) : body_(std::move(body)) {
-  context::protected_fixedsize_stack stacks(kStackBytes);
-  stack_ = stacks.allocate();
-  inside_ = context::fiber(std::allocator_arg, context::preallocated(stack_.sp, stack_.size, stack_), stacks,
-                           [this](context::fiber&& outside) { return enter(std::move(outside)); });
+Fiber::Fiber(std::function<void()> body)
+    : body_(std::move(body)),
+      stack_(stacks.allocate()),
+      inside_(context::make_fcontext(stack_.sp, stack_.size, enter)) {
+#if defined(TALLY_TSAN)
+  inside_thread_ = __tsan_create_fiber(0);
+  outside_thread_ = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(inside_thread_, 0);
+  Untracked::begin();
+  __tsan_switch_to_fiber(outside_thread_, 0);
+#endif
 }
 
 Fiber::~Fiber() {
 #if defined(TALLY_TSAN)
+  outside_thread_ = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(inside_thread_, 0);
+  Untracked::end();
+  __tsan_switch_to_fiber(outside_thread_, 0);
   __tsan_destroy_fiber(inside_thread_);
 #endif
+  stacks.deallocate(stack_);
 }
 
-context::fiber Fiber::enter(context::fiber&& outside) {
-  outside_ = std::move(outside);
+void Fiber::enter(context::transfer_t outside) {
+  Fiber& fiber = *static_cast<Fiber*>(outside.data);
+  fiber.outside_ = outside.fctx;
 #if defined(TALLY_ASAN)
-  __sanitizer_finish_switch_fiber(nullptr, &outside_stack_, &outside_bytes_);
+  __sanitizer_finish_switch_fiber(nullptr, &fiber.outside_stack_, &fiber.outside_bytes_);
 #endif
-  body_();
-#if defined(TALLY_ASAN)
-  __sanitizer_start_switch_fiber(nullptr, outside_stack_, outside_bytes_);
-#endif
-#if defined(TALLY_TSAN)
-  __tsan_switch_to_fiber(outside_thread_, __tsan_switch_to_fiber_no_sync);
-#endif
-  return std::move(outside_);
+  fiber.body_();
 }
 
 void Fiber::resume() {
@@ -52,7 +59,7 @@ void Fiber::resume() {
   outside_thread_ = __tsan_get_current_fiber();
   __tsan_switch_to_fiber(inside_thread_, __tsan_switch_to_fiber_no_sync);
 #endif
-  inside_ = std::move(inside_).resume();
+  inside_ = context::jump_fcontext(inside_, this).fctx;
 #if defined(TALLY_ASAN)
   __sanitizer_finish_switch_fiber(own, nullptr, nullptr);
 #endif
@@ -66,7 +73,7 @@ void Fiber::yield() {
 #if defined(TALLY_TSAN)
   __tsan_switch_to_fiber(outside_thread_, __tsan_switch_to_fiber_no_sync);
 #endif
-  outside_ = std::move(outside_).resume();
+  outside_ = context::jump_fcontext(outside_, nullptr).fctx;
 #if defined(TALLY_ASAN)
   __sanitizer_finish_switch_fiber(own, &outside_stack_, &outside_bytes_);
 #endif

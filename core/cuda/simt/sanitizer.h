@@ -53,23 +53,34 @@ inline void release([[maybe_unused]] void* address) {
 #endif
 }
 
-/// The runtime's own data is touched by all fibers of a thread, one at a time, which ThreadSanitizer cannot know.
+/// The runtime's own data is touched by all fibers of a thread, one at a time, which ThreadSanitizer cannot know: it is
+/// told to look at kernels' accesses only.
 struct Untracked {
-#if defined(TALLY_TSAN)
-  Untracked() {
-    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
-    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
-  }
-  ~Untracked() {
-    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
-    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
-  }
-#else
-  Untracked() {}
-  ~Untracked() {}
-#endif
+  Untracked() { begin(); }
+  ~Untracked() { end(); }
   Untracked(const Untracked&) = delete;
   Untracked& operator=(const Untracked&) = delete;
+
+  static void begin() {
+#if defined(TALLY_TSAN)
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+#endif
+  }
+  static void end() {
+#if defined(TALLY_TSAN)
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+#endif
+  }
+};
+
+/// In a fiber, which is untracked from its start: the kernel begins here.
+struct Tracked {
+  Tracked() { Untracked::end(); }
+  ~Tracked() { Untracked::begin(); }
+  Tracked(const Tracked&) = delete;
+  Tracked& operator=(const Tracked&) = delete;
 };
 
 }  // namespace tally::cuda::simt
