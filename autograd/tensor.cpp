@@ -1,23 +1,20 @@
 // The tensor's methods that belong to the graph.
 #include <tally/autograd/backward.h>
+#include <tally/autograd/in_place.h>
 #include <tally/autograd/no_grad.h>
 #include <tally/autograd/node.h>
 #include <tally/core/error.h>
 #include <tally/core/raw.h>
 
 namespace tally {
-namespace {
 
-// In place is allowed where no node would silently go stale.
-void require_in_place(const char* op, const Tensor& tensor, Where where) {
+void detail::require_in_place(const char* op, const Tensor& tensor, Where where) {
   if (!tensor.is_leaf())
     throw AutogradError(
         op, describe(tensor) + " has a history; an in-place change would break it (detach or clone it first)", where);
   if (tensor.requires_grad() && grad_enabled())
     throw AutogradError(op, describe(tensor) + " is a leaf that requires grad; change it inside no_grad", where);
 }
-
-}  // namespace
 
 const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
   if (!is_leaf())
@@ -41,14 +38,14 @@ void Tensor::backward(const Tensor& cotangent, Where where) const { tally::backw
 void Tensor::backward(BackwardOptions options, Where where) const { tally::backward({*this}, {}, options, where); }
 
 const Tensor& Tensor::fill_(Number value, Where where) const {
-  require_in_place("fill_", *this, where);
+  detail::require_in_place("fill_", *this, where);
   raw::fill(*this, value);
   storage()->bump_version();
   return *this;
 }
 
 const Tensor& Tensor::copy_(const Tensor& source, Where where) const {
-  require_in_place("copy_", *this, where);
+  detail::require_in_place("copy_", *this, where);
   if (source.shape() != shape())
     throw ShapeError("copy_", describe(source) + " does not fit " + describe(*this), where);
   raw::copy(*this, source);

@@ -19,7 +19,7 @@ struct Input {
   const Tensor* tensor = nullptr;
   Number number = 0;
 };
-template <int N>
+template <std::size_t N>
 using Inputs = std::array<Input, N>;
 
 /// Strides with which `tensor` reads as `shape`, which it broadcasts to.
@@ -27,7 +27,7 @@ Shape broadcast_strides(const Tensor& tensor, const Shape& shape);
 
 /// Operand 0 is the result, operand k + 1 input k; a number has stride 0 everywhere.
 template <std::size_t N>
-Strided<N + 1> walk_of(const Tensor& out, const std::array<Input, N>& inputs) {
+Strided<N + 1> walk_of(const Tensor& out, const Inputs<N>& inputs) {
   std::array<Shape, N> strides;
   std::array<const Shape*, N + 1> all{&out.strides()};
   for (std::size_t k = 0; k < N; ++k) {

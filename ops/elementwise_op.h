@@ -75,9 +75,13 @@ constexpr bool includes(Reads reads, Reads one) {
 }
 
 template <class Op>
-concept FromResult = requires(const Op op, float y) { op.df_of_result(y); };
+concept FromResult = requires(const Op op, float y) {
+  op.df_of_result(y);
+};
 template <class Op>
-concept FromInput = requires(const Op op, float x) { op.df(x); };
+concept FromInput = requires(const Op op, float x) {
+  op.df(x);
+};
 
 }  // namespace detail
 }  // namespace tally

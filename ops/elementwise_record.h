@@ -42,19 +42,21 @@ struct Pair {
 
 inline Options like(DType dtype, Device device) { return {.dtype = dtype, .device = device}; }
 
-/// loop(grad, kept...) as a recorded op that is linear in `grad` and constant in what is kept.
-template <class Loops, class Loop, class... Kept>
-Tensor linear_pull(const Loop& loop, const char* name, const Tensor& grad, Where where, const Kept&... kept) {
-  Tensor result = empty(grad.shape(), like(grad.dtype(), grad.device()), where);
-  Loops::run(loop, result, {grad, kept.input()...}, grad.dtype(), name, where);
-  return record(
-      name, {grad}, result, saving(kept.tensor...),
-      [loop, name, where, numbers = std::array<Number, sizeof...(Kept)>{kept.number...}](const Tensor& grad,
-                                                                                         const auto&... tensors) {
-        std::size_t k = 0;
-        return std::vector{linear_pull<Loops>(loop, name, grad, where, Side{tensors, numbers[k++]}...)};
-      },
-      where);
+/// loop(grad, kept...) as a recorded op: linear in `grad`, constant in what is kept.
+template <class Loops, class Loop, std::size_t N>
+Tensor linear_pull(const Loop& loop, const char* name, const Tensor& grad, const std::array<Side, N>& kept,
+                   Where where) {
+  return [&]<std::size_t... K>(std::index_sequence<K...>) {
+    Tensor result = empty(grad.shape(), like(grad.dtype(), grad.device()), where);
+    Loops::run(loop, result, Inputs<N + 1>{grad, kept[K].input()...}, grad.dtype(), name, where);
+    const auto backward = [loop, name, where, numbers = std::array<Number, N>{kept[K].number...}](
+                              const Tensor& grad_of_result, const auto&... tensors) {
+      return std::vector{
+          linear_pull<Loops>(loop, name, grad_of_result, std::array<Side, N>{Side{tensors, numbers[K]}...}, where)};
+    };
+    return record(name, {grad}, result, saving(kept[K].tensor...), backward, where);
+  }
+  (std::make_index_sequence<N>{});
 }
 
 template <class Loops, class Op>
@@ -72,7 +74,8 @@ Tensor record_map(const Op& op, const Tensor& input, Where where) {
         if (grad_enabled()) return {mul(grad, derivative(op, kept), where)};
       if constexpr (curvature_of<Op>() == Curvature::unknown)
         if (grad_enabled()) throw_once_differentiable(op.name, where);
-      return {linear_pull<Loops>(Pull<Op>{op}, op.name, grad, where, Side{kept})};
+      const std::array<Side, 1> sides{Side{kept}};
+      return {linear_pull<Loops>(Pull<Op>{op}, op.name, grad, sides, where)};
     }
   };
   if constexpr (FromResult<Op>)
@@ -95,15 +98,16 @@ Tensor pull_side(const Op& op, const Loop& loop, const char* name, const Tensor&
                  Partial partial, Where where) {
   if constexpr (kReads == Reads::nothing) {
     if (partial(0.0, 0.0) == 1) return grad;
-    return linear_pull<Loops>(loop, name, grad, where, Side{}, Side{});
+    const std::array<Side, 2> nothing;
+    return linear_pull<Loops>(loop, name, grad, nothing, where);
   } else {
     if constexpr (curvature_of<Op>() == Curvature::recorded)
       if (grad_enabled())
         return with_sides(a, b, [&](const auto& x, const auto& y) { return mul(grad, partial(x, y), where); });
     if constexpr (curvature_of<Op>() == Curvature::unknown)
       if (grad_enabled()) throw_once_differentiable(op.name, where);
-    return linear_pull<Loops>(loop, name, grad, where, includes(kReads, Reads::a) ? a : Side{},
-                              includes(kReads, Reads::b) ? b : Side{});
+    const std::array<Side, 2> read{includes(kReads, Reads::a) ? a : Side{}, includes(kReads, Reads::b) ? b : Side{}};
+    return linear_pull<Loops>(loop, name, grad, read, where);
   }
 }
 
@@ -160,8 +164,7 @@ using Unit = HostUnit;
 template <class Unit>
 struct LocalLoops {
   template <class F, std::size_t N>
-  static void run(const F& f, const Tensor& out, const std::array<Input, N>& inputs, DType dtype, const char* name,
-                  Where where) {
+  static void run(const F& f, const Tensor& out, const Inputs<N>& inputs, DType dtype, const char* name, Where where) {
     if (out.numel() == 0) return;
     if (out.device() == Device::cpu) return elementwise(Cpu{}, f, out, inputs, dtype);
     throw_host_only(name, where);

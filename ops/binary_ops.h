@@ -1,0 +1,250 @@
+// The two-sided elementwise ops, and the one with three inputs.
+#pragma once
+
+#include <variant>
+
+#include <tally/core/math.h>
+#include <tally/ops/elementwise_op.h>
+
+namespace tally::ops {
+
+// Scalars as tensors have it: integers wrap, and `where` chooses.
+template <class C>
+TALLY_HD C plus(C a, C b) {
+  if constexpr (std::is_integral_v<C>)
+    return static_cast<C>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  else
+    return a + b;
+}
+template <class C>
+TALLY_HD C times(C a, C b) {
+  if constexpr (std::is_integral_v<C>)
+    return static_cast<C>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  else
+    return a * b;
+}
+template <class A, class C>
+requires std::is_arithmetic_v<C> TALLY_HD C where(bool condition, A a, C b) {
+  return condition ? static_cast<C>(a) : b;
+}
+
+struct Add {
+  static constexpr auto name = "add";
+  static constexpr auto result = Result::same;
+  static constexpr auto curvature = Curvature::none;
+  static constexpr auto da_reads = Reads::nothing, db_reads = Reads::nothing;
+  template <class C>
+  TALLY_HD C f(C a, C b) const {
+    return plus(a, b);
+  }
+  template <class C>
+  TALLY_HD C da(C, C) const {
+    return 1;
+  }
+  template <class C>
+  TALLY_HD C db(C, C) const {
+    return 1;
+  }
+};
+
+struct Sub {
+  static constexpr auto name = "sub";
+  static constexpr auto result = Result::same;
+  static constexpr auto curvature = Curvature::none;
+  static constexpr auto da_reads = Reads::nothing, db_reads = Reads::nothing;
+  template <class C>
+  TALLY_HD C f(C a, C b) const {
+    if constexpr (std::is_integral_v<C>)
+      return static_cast<C>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+    else
+      return a - b;
+  }
+  template <class C>
+  TALLY_HD C da(C, C) const {
+    return 1;
+  }
+  template <class C>
+  TALLY_HD C db(C, C) const {
+    return -1;
+  }
+};
+
+struct Mul {
+  static constexpr auto name = "mul";
+  static constexpr auto result = Result::same;
+  static constexpr auto curvature = Curvature::recorded;
+  static constexpr auto da_reads = Reads::b, db_reads = Reads::a;
+  template <class C>
+  TALLY_HD C f(C a, C b) const {
+    return times(a, b);
+  }
+  template <class A, class B>
+  TALLY_HD B da(const A&, const B& b) const {
+    return b;
+  }
+  template <class A, class B>
+  TALLY_HD A db(const A& a, const B&) const {
+    return a;
+  }
+};
+
+struct Div {
+  static constexpr auto name = "div";
+  static constexpr auto result = Result::real;
+  static constexpr auto curvature = Curvature::recorded;
+  static constexpr auto da_reads = Reads::b, db_reads = Reads::both;
+  template <class C>
+  TALLY_HD C f(C a, C b) const {
+    return a / b;
+  }
+  template <class A, class B>
+  TALLY_HD auto da(const A&, const B& b) const {
+    return 1 / b;
+  }
+  template <class A, class B>
+  TALLY_HD auto db(const A& a, const B& b) const {
+    return -(a / b / b);
+  }
+};
+
+/// Integers: a wrapping power; one with a negative exponent is cut towards 0.
+struct Pow {
+  static constexpr auto name = "pow";
+  static constexpr auto result = Result::same;
+  static constexpr auto curvature = Curvature::recorded;
+  template <class C>
+  TALLY_HD C f(C a, C b) const {
+    if constexpr (std::is_integral_v<C>)
+      return integer_power(a, b);
+    else
+      return math::pow(a, b);
+  }
+  // 0 for the exponent 0, whatever the base: then the power below is a^0 = 1.
+  template <class A, class B>
+  TALLY_HD auto da(const A& a, const B& b) const {
+    using math::pow;
+    return b * pow(a, where(b == 0, 1, b) - 1);
+  }
+  // 0 for the base 0 and an exponent from 0 on, where the power does not depend on it; NaN below.
+  template <class A, class B>
+  TALLY_HD auto db(const A& a, const B& b) const {
+    using math::log;
+    using math::pow;
+    return pow(a, b) * log(where(a == 0, 1, a));
+  }
+  TALLY_HD static std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
+    if (exponent < 0) return base == 1 ? 1 : (base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0);
+    std::uint64_t power = 1;
+    for (std::uint64_t factor = static_cast<std::uint64_t>(base); exponent != 0; exponent >>= 1, factor *= factor)
+      if (exponent & 1) power *= factor;
+    return static_cast<std::int64_t>(power);
+  }
+};
+
+/// NaN wins; -0 orders below +0. A tie gives each side half of the gradient, as does NaN.
+struct Maximum {
+  static constexpr auto name = "maximum";
+  static constexpr auto result = Result::same;
+  static constexpr auto curvature = Curvature::none;
+  template <class C>
+  TALLY_HD C f(C a, C b) const {
+    if constexpr (!std::is_integral_v<C>) {
+      if (a != a) return a;
+      if (a == b) return math::signbit(a) ? b : a;
+    }
+    return b < a ? a : b;
+  }
+  template <class C>
+  TALLY_HD C da(C a, C b) const {
+    return a > b ? C(1) : (a < b ? C(0) : C(0.5));
+  }
+  template <class C>
+  TALLY_HD C db(C a, C b) const {
+    return da(b, a);
+  }
+};
+
+struct Minimum {
+  static constexpr auto name = "minimum";
+  static constexpr auto result = Result::same;
+  static constexpr auto curvature = Curvature::none;
+  template <class C>
+  TALLY_HD C f(C a, C b) const {
+    if constexpr (!std::is_integral_v<C>) {
+      if (a != a) return a;
+      if (a == b) return math::signbit(a) ? a : b;
+    }
+    return a < b ? a : b;
+  }
+  template <class C>
+  TALLY_HD C da(C a, C b) const {
+    return a < b ? C(1) : (a > b ? C(0) : C(0.5));
+  }
+  template <class C>
+  TALLY_HD C db(C a, C b) const {
+    return da(b, a);
+  }
+};
+
+// Comparisons; NaN compares as in C. The other two are these with the sides exchanged.
+struct Compare {
+  static constexpr auto result = Result::boolean;
+};
+struct Equal : Compare {
+  static constexpr auto name = "eq";
+  template <class C>
+  TALLY_HD bool f(C a, C b) const {
+    return a == b;
+  }
+};
+struct NotEqual : Compare {
+  static constexpr auto name = "ne";
+  template <class C>
+  TALLY_HD bool f(C a, C b) const {
+    return a != b;
+  }
+};
+struct Less : Compare {
+  static constexpr auto name = "lt";
+  template <class C>
+  TALLY_HD bool f(C a, C b) const {
+    return a < b;
+  }
+};
+struct LessEqual : Compare {
+  static constexpr auto name = "le";
+  template <class C>
+  TALLY_HD bool f(C a, C b) const {
+    return a <= b;
+  }
+};
+
+/// a + alpha b, what add_ does in place.
+struct AddScaled {
+  static constexpr auto name = "add_";
+  static constexpr auto result = Result::same;
+  double alpha;
+  std::int64_t integer_alpha;
+  template <class C>
+  TALLY_HD C f(C a, C b) const {
+    if constexpr (std::is_integral_v<C>)
+      return plus(a, times(integer_alpha, b));
+    else
+      return a + static_cast<C>(alpha) * b;
+  }
+};
+
+struct Choose {
+  static constexpr auto name = "where";
+  static constexpr auto result = Result::same;
+  template <class Condition, class C>
+  TALLY_HD C f(Condition condition, C a, C b) const {
+    return condition != 0 ? a : b;
+  }
+};
+
+/// The lists: backends visit them, tests walk them.
+using Binary = std::variant<Add, Sub, Mul, Div, Pow, Maximum, Minimum>;
+using Comparison = std::variant<Equal, NotEqual, Less, LessEqual>;
+
+}  // namespace tally::ops

@@ -1,0 +1,41 @@
+// Operators on tensors: elementwise, as the functions of binary.h, with C++ numbers on either side. Comparisons give a
+// bool tensor, so `==` asks per element; is_same() asks whether two handles are one tensor.
+#pragma once
+
+#include <tally/ops/elementwise_op.h>
+
+namespace tally {
+
+/// A tensor in an operator, with the line the operator stands on: an operator takes no further argument.
+class Located {
+ public:
+  Located(const Tensor& tensor, Where where = Where::here()) : tensor(tensor), where(where) {}  // NOLINT
+  const Tensor& tensor;
+  Where where;
+};
+
+Tensor operator-(const Located& x);
+
+Tensor operator+(const Located& a, const Operand& b);
+Tensor operator-(const Located& a, const Operand& b);
+Tensor operator*(const Located& a, const Operand& b);
+Tensor operator/(const Located& a, const Operand& b);
+Tensor operator+(Number a, const Located& b);
+Tensor operator-(Number a, const Located& b);
+Tensor operator*(Number a, const Located& b);
+Tensor operator/(Number a, const Located& b);
+
+Tensor operator==(const Located& a, const Operand& b);
+Tensor operator!=(const Located& a, const Operand& b);
+Tensor operator<(const Located& a, const Operand& b);
+Tensor operator<=(const Located& a, const Operand& b);
+Tensor operator>(const Located& a, const Operand& b);
+Tensor operator>=(const Located& a, const Operand& b);
+Tensor operator==(Number a, const Located& b);
+Tensor operator!=(Number a, const Located& b);
+Tensor operator<(Number a, const Located& b);
+Tensor operator<=(Number a, const Located& b);
+Tensor operator>(Number a, const Located& b);
+Tensor operator>=(Number a, const Located& b);
+
+}  // namespace tally
