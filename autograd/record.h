@@ -54,14 +54,10 @@ struct SavedArgument {
   int output = -1;
 };
 
-template <std::size_t N>
-struct Saving {
-  std::array<SavedArgument, N> arguments;
-};
+template <std::size_t N> struct Saving { std::array<SavedArgument, N> arguments; };
 
 /// Lists what backward keeps; the closure receives these after the gradient, in this order.
-template <class... Arguments>
-Saving<sizeof...(Arguments)> saving(const Arguments&... arguments) {
+template <class... Arguments> Saving<sizeof...(Arguments)> saving(const Arguments&... arguments) {
   return {{SavedArgument(arguments)...}};
 }
 
@@ -72,8 +68,7 @@ void attach(const std::shared_ptr<Node>& node, const InputList& inputs, std::vec
 SavedTensor save(const SavedArgument& argument, const std::vector<Tensor>& values);
 Tensor unpack(Node& node, const SavedTensor& saved, std::size_t position);
 
-template <class F, std::size_t N>
-struct OpNode final : Node {
+template <class F, std::size_t N> struct OpNode final : Node {
   OpNode(const char* name, Where where, F f) : Node(name, where), closure(std::move(f)) {}
 
   std::vector<Tensor> backward(const std::vector<Tensor>& grads) override {
@@ -85,8 +80,7 @@ struct OpNode final : Node {
     released = true;
   }
 
-  template <std::size_t... I>
-  std::vector<Tensor> call(const std::vector<Tensor>& grads, std::index_sequence<I...>) {
+  template <std::size_t... I> std::vector<Tensor> call(const std::vector<Tensor>& grads, std::index_sequence<I...>) {
     if constexpr (std::is_invocable_v<F&, const Tensor&, decltype((void)I, std::declval<const Tensor&>())...>)
       return closure(grads[0], unpack(*this, kept[I], I)...);
     else

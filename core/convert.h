@@ -9,8 +9,7 @@
 
 namespace tally {
 
-template <class To, class From>
-TALLY_HD To convert(From x) {
+template <class To, class From> TALLY_HD To convert(From x) {
   if constexpr (std::is_same_v<To, From>)
     return x;
   else if constexpr (is_half_type<From>)

@@ -27,8 +27,7 @@ namespace detail {
 }
 
 /// f(Cpu{}) or f(Cuda{}). Without CUDA the second is never instantiated, so there is nothing to stub.
-template <class F>
-decltype(auto) on(Device device, F&& f) {
+template <class F> decltype(auto) on(Device device, F&& f) {
   if constexpr (kHasCuda) {
     if (device == Device::cuda) return f(Cuda{});
   } else if (device == Device::cuda) {

@@ -24,8 +24,7 @@ struct Dim {
 class Dims {
  public:
   Dims() = default;
-  template <Integer T>
-  Dims(T dim) : dims_{static_cast<std::int64_t>(dim)} {}  // NOLINT
+  template <Integer T> Dims(T dim) : dims_{static_cast<std::int64_t>(dim)} {}  // NOLINT
   Dims(std::initializer_list<Dim> dims) {
     for (Dim dim : dims) dims_.push_back(dim.index);
   }

@@ -15,14 +15,10 @@ inline constexpr DType float32 = DType::float32, float64 = DType::float64, float
                        bfloat16 = DType::bfloat16, int64 = DType::int64, int32 = DType::int32, uint8 = DType::uint8,
                        boolean = DType::boolean;
 
-template <class T>
-struct TypeTag {
-  using type = T;
-};
+template <class T> struct TypeTag { using type = T; };
 
 /// f(TypeTag<T>{}) for the C++ type of `dtype`.
-template <class F>
-decltype(auto) visit(DType dtype, F&& f) {
+template <class F> decltype(auto) visit(DType dtype, F&& f) {
   switch (dtype) {
     case DType::float64:
       return f(TypeTag<double>{});
@@ -44,17 +40,14 @@ decltype(auto) visit(DType dtype, F&& f) {
   return f(TypeTag<float>{});
 }
 
-template <class T>
-inline constexpr bool is_half_type = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
-template <class T>
-inline constexpr bool is_float_type = std::is_floating_point_v<T> || is_half_type<T>;
+template <class T> inline constexpr bool is_half_type = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+template <class T> inline constexpr bool is_float_type = std::is_floating_point_v<T> || is_half_type<T>;
 
 /// The type arithmetic runs in: float for the 2-byte floats, int64 for integers and bool, itself for float and double.
 template <class T>
 using Compute = std::conditional_t<is_half_type<T>, float, std::conditional_t<is_float_type<T>, T, std::int64_t>>;
 
-template <class T>
-constexpr DType dtype_of() {
+template <class T> constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, float>)
     return DType::float32;
   else if constexpr (std::is_same_v<T, double>)

@@ -15,8 +15,7 @@ std::string layout(const std::string& op, const std::string& text, Where where);
 }
 
 /// An error of the standard family `Base` that also knows the op it came from and the caller's line.
-template <class Base>
-class ErrorOf : public Base {
+template <class Base> class ErrorOf : public Base {
  public:
   ErrorOf(std::string op, const std::string& text, Where where)
       : Base(detail::layout(op, text, where)), op_(std::move(op)), where_(where) {}

@@ -15,8 +15,7 @@ namespace tally {
 namespace detail::inline TALLY_MATH_ISA {
 
 /// Rounds x to a format of 16 bits with `kMantissa` bits of mantissa; returns its pattern.
-template <int kMantissa, math::Real T>
-TALLY_HD constexpr std::uint16_t round_to_half(T x) {
+template <int kMantissa, math::Real T> TALLY_HD constexpr std::uint16_t round_to_half(T x) {
   using Bits = math::Bits<T>;
   constexpr int kBias = (1 << (14 - kMantissa)) - 1;
   constexpr int kDrop = math::Ieee<T>::kMantissa - kMantissa;
@@ -43,8 +42,7 @@ TALLY_HD constexpr std::uint16_t round_to_half(T x) {
 }
 
 /// A double from which rounding to fewer than 52 bits gives what rounding the integer itself would.
-template <std::integral I>
-TALLY_HD constexpr double sticky_double(I i) {
+template <std::integral I> TALLY_HD constexpr double sticky_double(I i) {
   const bool negative = i < I{0};
   std::uint64_t magnitude = negative ? std::uint64_t{0} - static_cast<std::uint64_t>(i) : static_cast<std::uint64_t>(i);
   if (magnitude >> 53 != 0) magnitude = (magnitude & ~std::uint64_t{0x7ff}) | ((magnitude & 0x7ff) != 0 ? 0x800 : 0);
@@ -108,8 +106,7 @@ struct Float16 {
   [[gnu::always_inline]] TALLY_HD constexpr explicit Float16(std::integral auto i)
       : Float16(detail::sticky_double(i)) {}
 
-  template <detail::Arithmetic T>
-  [[gnu::always_inline]] TALLY_HD constexpr explicit operator T() const {
+  template <detail::Arithmetic T> [[gnu::always_inline]] TALLY_HD constexpr explicit operator T() const {
     return static_cast<T>(detail::float16_to_float(bits));
   }
   /// By value, as floats compare: NaN equals nothing, -0 equals +0.
@@ -130,8 +127,7 @@ struct BFloat16 {
   [[gnu::always_inline]] TALLY_HD constexpr explicit BFloat16(std::integral auto i)
       : BFloat16(detail::sticky_double(i)) {}
 
-  template <detail::Arithmetic T>
-  [[gnu::always_inline]] TALLY_HD constexpr explicit operator T() const {
+  template <detail::Arithmetic T> [[gnu::always_inline]] TALLY_HD constexpr explicit operator T() const {
     return static_cast<T>(math::bit_cast<float>(std::uint32_t{bits} << 16));
   }
   /// By value, as floats compare: NaN equals nothing, -0 equals +0.

@@ -23,8 +23,7 @@ class Number {
   bool is_real() const { return kind_ == Kind::real; }
 
   /// The value as T; an integer keeps all 63 bits where T does.
-  template <class T>
-  constexpr T as() const {
+  template <class T> constexpr T as() const {
     if constexpr (std::is_same_v<T, bool>)
       return real_ != 0;
     else if constexpr (std::is_integral_v<T>)

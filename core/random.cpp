@@ -13,8 +13,7 @@ namespace tally {
 namespace {
 
 // Fills dense memory with draw(i) for each element.
-template <class Draw>
-void fill_with(const Tensor& target, const Draw& draw) {
+template <class Draw> void fill_with(const Tensor& target, const Draw& draw) {
   visit(target.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (is_float_type<T>) {

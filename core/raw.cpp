@@ -10,10 +10,7 @@ namespace {
 
 constexpr std::int64_t kGrain = 1 << 15;
 
-template <class T>
-T* at(const Tensor& tensor) {
-  return static_cast<T*>(tensor.raw());
-}
+template <class T> T* at(const Tensor& tensor) { return static_cast<T*>(tensor.raw()); }
 
 void fill(Cpu, const Tensor& target, Number value) {
   const Strided<1> walk(target.shape(), {&target.strides()});
@@ -53,8 +50,7 @@ void copy(Cpu, const Tensor& target, const Tensor& source) {
   });
 }
 
-template <class T>
-T plus(T a, T b) {
+template <class T> T plus(T a, T b) {
   // Integers add unsigned: they wrap.
   if constexpr (std::is_same_v<Compute<T>, std::int64_t>)
     return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));

@@ -11,8 +11,7 @@
 namespace tally {
 
 /// N operands. Plain data, so a kernel takes it by value. Strides in elements.
-template <int N>
-struct Strided {
+template <int N> struct Strided {
   int rank = 0;  // after merging; 0 for one element
   std::int64_t count = 1;
   std::int64_t sizes[kMaxDims] = {};
@@ -46,8 +45,8 @@ struct Strided {
   }
 
   /// Length and stride of the innermost run, within which an operand steps evenly.
-  std::int64_t inner() const { return rank ? sizes[rank - 1] : 1; }
-  std::int64_t inner_stride(int operand) const { return rank ? strides[operand][rank - 1] : 0; }
+  TALLY_HD std::int64_t inner() const { return rank ? sizes[rank - 1] : 1; }
+  TALLY_HD std::int64_t inner_stride(int operand) const { return rank ? strides[operand][rank - 1] : 0; }
   /// Whether every operand is one dense run.
   bool is_dense() const {
     if (rank > 1) return false;
@@ -59,8 +58,7 @@ struct Strided {
 
 /// Calls f(offsets, length) for the runs that make up elements [begin, end), in order. Within one, operand k steps by
 /// inner_stride(k).
-template <int N, class F>
-void for_each_run(const Strided<N>& walk, std::int64_t begin, std::int64_t end, F&& f) {
+template <int N, class F> void for_each_run(const Strided<N>& walk, std::int64_t begin, std::int64_t end, F&& f) {
   const std::int64_t inner = walk.inner();
   while (begin < end) {
     std::int64_t offset[N];

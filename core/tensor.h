@@ -50,24 +50,21 @@ class Tensor {
   std::int64_t offset() const;
 
   /// The first element, on the tensor's device. DTypeError if T is not the dtype.
-  template <class T>
-  T* data(Where where = Where::here()) const {
+  template <class T> T* data(Where where = Where::here()) const {
     return static_cast<T*>(data_as(dtype_of<T>(), where));
   }
   /// The first element, untyped.
   void* raw() const;
 
   /// The one element, converted to T; waits for the device. ShapeError unless numel() is 1.
-  template <class T>
-  T item(Where where = Where::here()) const {
+  template <class T> T item(Where where = Where::here()) const {
     if constexpr (is_float_type<T>)
       return static_cast<T>(item_real(where));
     else
       return static_cast<T>(item_integer(where));
   }
   /// All elements in row-major order, converted to T, on the host; waits for the device.
-  template <class T>
-  std::vector<T> to_vector(Where where = Where::here()) const {
+  template <class T> std::vector<T> to_vector(Where where = Where::here()) const {
     std::vector<T> values(static_cast<std::size_t>(numel()));
     if constexpr (std::is_same_v<T, bool>) {
       const auto bytes = to_vector<std::uint8_t>(where);
@@ -162,8 +159,7 @@ Tensor tensor(const std::vector<T>& values, const Shape& shape, Device device = 
   if (static_cast<std::int64_t>(values.size()) != shape.numel()) throw_bad_count(values.size(), shape, where);
   return from_bytes(values.data(), dtype_of<T>(), shape, device, where);
 }
-template <class T>
-Tensor tensor(const std::vector<T>& values, Where where = Where::here()) {
+template <class T> Tensor tensor(const std::vector<T>& values, Where where = Where::here()) {
   return tensor(values, Shape{static_cast<std::int64_t>(values.size())}, cpu, where);
 }
 /// Draws. The stream is Philox of the process-wide generator (core/random.h); equal on CPU and CUDA.

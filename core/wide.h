@@ -1,5 +1,5 @@
-// A float whose exponent has no practical bounds: value = m · 2^(step·e). Each operation rounds once, to C's precision, and
-// neither overflows nor underflows; a number has several representations, but the value never depends on which.
+// A float whose exponent has no practical bounds: value = m · 2^(step·e). Each operation rounds once, to C's precision,
+// and neither overflows nor underflows; a number has several representations, but the value never depends on which.
 // norm, var, std and prod are computed in it, so that squares and products may leave C's range on the way.
 #pragma once
 
@@ -10,28 +10,26 @@
 
 namespace tally {
 
-template <class C>
-struct WideRange;
-template <>
-struct WideRange<float> {
+template <class C> struct WideRange;
+template <> struct WideRange<float> {
   static constexpr int step = 60;
   static constexpr float high = 0x1p60f, low = 0x1p-60f;
 };
-template <>
-struct WideRange<double> {
+template <> struct WideRange<double> {
   static constexpr int step = 500;
   static constexpr double high = 0x1p500, low = 0x1p-500;
 };
 
-/// A finite, non-zero `m` has magnitude in [low, high], so a product of two is in C's range. Infinities and NaN carry the
-/// largest e, zero any.
-template <class C>
-struct Wide {
+/// A finite, non-zero `m` has magnitude in [low, high], so a product of two is in C's range. Infinities and NaN carry
+/// the largest e, zero any.
+template <class C> struct Wide {
   C m;
   std::int32_t e;
 
   TALLY_HD Wide() : m(0), e(0) {}
-  TALLY_HD Wide(C value, std::int32_t exponent = 0) : m(value), e(exponent) { normalize(); }  // NOLINT: a float is a Wide
+  TALLY_HD Wide(C value, std::int32_t exponent = 0) : m(value), e(exponent) {
+    normalize();
+  }  // NOLINT: a float is a Wide
 
   /// The value as C: rounds once where it is subnormal there, overflows to infinity.
   TALLY_HD C narrow() const { return e == 0 || m == 0 ? m : math::scale(m, clamp_exponent(e) * Range::step); }
@@ -82,8 +80,7 @@ struct Wide {
 
 /// Whether values of this largest magnitude can be squared, summed and multiplied in C itself with the same result: far
 /// from both ends, so that whatever under- or overflows next to it could not have counted.
-template <class C>
-TALLY_HD bool is_comfortable(C largest) {
+template <class C> TALLY_HD bool is_comfortable(C largest) {
   // A deviation that survives cancellation is at least an ulp: its square must stay normal too.
   constexpr C low = sizeof(C) == 4 ? C(0x1p-30) : C(0x1p-400);
   constexpr C high = sizeof(C) == 4 ? C(0x1p58) : C(0x1p400);

@@ -7,6 +7,7 @@
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce_backend.h>
 #include <tally/ops/reduce_gradient.h>
+#include <tally/ops/results.h>
 #include <tally/ops/view.h>
 
 namespace tally {
@@ -21,28 +22,30 @@ struct Traits {
 };
 
 Traits traits_of(const Reduction& op, DType dtype) {
-  return std::visit([&](const auto& one) {
-    return visit(dtype, [&](auto tag) {
-      using Op = std::decay_t<decltype(one)>;
-      using T = typename decltype(tag)::type;
-      using C = Compute<T>;
-      Traits traits{.name = Op::name};
-      if constexpr (op_accepts<Op, T>()) {
-        using Out = Results<Op, T>;
-        traits.accepts = true;
-        traits.needs_elements = !Fold<Op, C>::has_identity;
-        traits.has_second = requires(typename Out::Projected p) { p.second; };
-        traits.result = dtype_of<typename Out::First>();
-        traits.second = dtype_of<typename Out::Second>();
-        traits.accumulator_bytes = sizeof(typename Out::Acc);
-        if constexpr (is_float_type<T>) {
-          traits.differentiable = Slope<Op, C>::exists || std::is_same_v<Op, Prod>;
-          traits.reads_x = Slope<Op, C>::from_x || std::is_same_v<Op, Prod>;
-        }
-      }
-      return traits;
-    });
-  }, op);
+  return std::visit(
+      [&](const auto& one) {
+        return visit(dtype, [&](auto tag) {
+          using Op = std::decay_t<decltype(one)>;
+          using T = typename decltype(tag)::type;
+          using C = Compute<T>;
+          Traits traits{.name = Op::name};
+          if constexpr (op_accepts<Op, T>()) {
+            using Out = Results<Op, T>;
+            traits.accepts = true;
+            traits.needs_elements = !Fold<Op, C>::has_identity;
+            traits.has_second = requires(typename Out::Projected p) { p.second; };
+            traits.result = dtype_of<typename Out::First>();
+            traits.second = dtype_of<typename Out::Second>();
+            traits.accumulator_bytes = sizeof(typename Out::Acc);
+            if constexpr (is_float_type<T>) {
+              traits.differentiable = Slope<Op, C>::exists || std::is_same_v<Op, Prod>;
+              traits.reads_x = Slope<Op, C>::from_x || std::is_same_v<Op, Prod>;
+            }
+          }
+          return traits;
+        });
+      },
+      op);
 }
 
 struct Want {
@@ -50,36 +53,41 @@ struct Want {
 };
 
 // The gradient of a reduction as one kernel over x; `grad` belongs to the first result.
-Tensor fused_gradient(const Reduction& op, const ReducePlan& plan, const Shape& x_shape, const Tensor& x, const Tensor& accumulators,
-                      const Tensor& grad) {
+Tensor fused_gradient(const Reduction& op, const ReducePlan& plan, const Shape& x_shape, const Tensor& x,
+                      const Tensor& accumulators, const Tensor& grad) {
   const Tensor gx = empty(x_shape, {.dtype = grad.dtype(), .device = grad.device()});
   const Tensor dense = grad.contiguous();
-  const ReduceBackwardCall call{plan_backward(x.defined() ? x : gx, plan.kept_shape), plan.lists.length(), x, dense, accumulators, gx};
+  const ReduceBackwardCall call{
+      plan_backward(x.defined() ? x : gx, plan.kept_shape), plan.lists.length(), x, dense, accumulators, gx};
   if (gx.numel() == 0) return gx;
   on(gx.device(), [&](auto backend) {
-    if (std::holds_alternative<Prod>(op)) prod_backward(backend, call, plan.lists);
-    else reduce_backward(backend, op, call);
+    if (std::holds_alternative<Prod>(op))
+      prod_backward(backend, call, plan.lists);
+    else
+      reduce_backward(backend, op, call);
   });
   return gx;
 }
 
 // The one front end: shape rule, errors, kernels, recording. Gives both results; one not wanted is undefined.
-std::vector<Tensor> run(const Reduction& op, const Tensor& x, const Dims& dims, KeepDim keep, Want want, const char* called, Where where) {
+std::vector<Tensor> run(const Reduction& op, const Tensor& x, const Dims& dims, KeepDim keep, Want want,
+                        const char* called, Where where) {
   if (!x.defined()) throw ShapeError(called, "the input is undefined", where);
   const Traits traits = traits_of(op, x.dtype());
   if (!traits.accepts) throw DTypeError(called, describe(x) + " is not floating; use .to(float32)", where);
   const ReducePlan plan = plan_reduction(called, x, dims, keep, where);
   if (plan.lists.length() == 0 && traits.needs_elements)
-    throw ShapeError(called, describe(x) + " has no elements along the reduced dims, and nothing has no extreme", where);
+    throw ShapeError(called, describe(x) + " has no elements along the reduced dims, and nothing has no extreme",
+                     where);
 
   const bool records = traits.differentiable && grad_enabled() && x.requires_grad();
-  const Options same{.device = x.device()};
   ReduceCall call{.x = x, .lists = plan.lists, .first = {}, .second = {}, .accumulators = {}};
   if (want.first) call.first = empty(plan.shape, {.dtype = traits.result, .device = x.device()}, where);
   if (want.second) call.second = empty(plan.shape, {.dtype = traits.second, .device = x.device()}, where);
   const bool spreads = std::holds_alternative<Sum>(op) || std::holds_alternative<Mean>(op);  // their gradient is a view
   if (records && want.first && !spreads)
-    call.accumulators = empty({plan.lists.outputs() * static_cast<std::int64_t>(traits.accumulator_bytes)}, {.dtype = uint8, .device = x.device()}, where);
+    call.accumulators = empty({plan.lists.outputs() * static_cast<std::int64_t>(traits.accumulator_bytes)},
+                              {.dtype = uint8, .device = x.device()}, where);
   if (plan.lists.outputs() > 0) on(x.device(), [&](auto backend) { reduce(backend, op, call); });
   if (!records) return {call.first, call.second};
 
@@ -87,24 +95,30 @@ std::vector<Tensor> run(const Reduction& op, const Tensor& x, const Dims& dims, 
   if (want.first) values.push_back(call.first);
   if (want.second) values.push_back(call.second);
   const Tensor none;
-  const auto backward = [op, plan, want, x_shape = x.shape(), spreads, called](const std::vector<Tensor>& grads, const Tensor& x,
-                                                                       const Tensor& accumulators, const Tensor& y) {
+  const auto backward = [op, plan, want, x_shape = x.shape(), spreads, called](
+                            const std::vector<Tensor>& grads, const Tensor& x, const Tensor& accumulators,
+                            const Tensor& y) {
     const auto spread = [&](const Tensor& grad) { return expand(reshape(grad, plan.kept_shape), x_shape); };
     const auto by_count = [&](const Tensor& grad) { return spread(grad / static_cast<double>(plan.lists.length())); };
     Tensor gx;
     if (want.first) {
-      if (spreads) gx = std::holds_alternative<Mean>(op) ? by_count(grads[0]) : spread(grads[0]);
-      else if (!grad_enabled()) gx = fused_gradient(op, plan, x_shape, x, accumulators, grads[0]);
+      if (spreads)
+        gx = std::holds_alternative<Mean>(op) ? by_count(grads[0]) : spread(grads[0]);
+      else if (!grad_enabled())
+        gx = fused_gradient(op, plan, x_shape, x, accumulators, grads[0]);
       else
-        gx = recorded_gradient(op, x, reshape(y, plan.kept_shape), reshape(grads[0], plan.kept_shape), plan.lists.length(), [&] {
-          return fused_gradient(op, plan, x_shape, x, accumulators, ones(y.shape(), {.dtype = y.dtype(), .device = y.device()}));
-        });
+        gx = recorded_gradient(op, x, reshape(y, plan.kept_shape), reshape(grads[0], plan.kept_shape),
+                               plan.lists.length(), [&] {
+                                 return fused_gradient(op, plan, x_shape, x, accumulators,
+                                                       ones(y.shape(), {.dtype = y.dtype(), .device = y.device()}));
+                               });
     }
     const bool mean_too = want.second && is_floating(grads.back().dtype()) && std::holds_alternative<Var>(op);
     if (mean_too) gx = gx.defined() ? gx + by_count(grads.back()) : by_count(grads.back());
     return std::vector{gx};
   };
-  values = record(called, {x}, std::move(values), saving(traits.reads_x ? x : none, call.accumulators, output), backward, where);
+  values = record(called, {x}, std::move(values), saving(traits.reads_x ? x : none, call.accumulators, output),
+                  backward, where);
   return {want.first ? values.front() : Tensor(), want.second ? values.back() : Tensor()};
 }
 
@@ -123,8 +137,12 @@ Tensor amax(const Tensor& x, Dims dims, KeepDim keep, Where where) { return one(
 Tensor amin(const Tensor& x, Dims dims, KeepDim keep, Where where) { return one(AMin{}, x, dims, keep, "amin", where); }
 Tensor any(const Tensor& x, Dims dims, KeepDim keep, Where where) { return one(Any{}, x, dims, keep, "any", where); }
 Tensor all(const Tensor& x, Dims dims, KeepDim keep, Where where) { return one(All{}, x, dims, keep, "all", where); }
-Tensor count_nonzero(const Tensor& x, Dims dims, KeepDim keep, Where where) { return one(CountNonzero{}, x, dims, keep, "count_nonzero", where); }
-Tensor logsumexp(const Tensor& x, Dims dims, KeepDim keep, Where where) { return one(LogSumExp{}, x, dims, keep, "logsumexp", where); }
+Tensor count_nonzero(const Tensor& x, Dims dims, KeepDim keep, Where where) {
+  return one(CountNonzero{}, x, dims, keep, "count_nonzero", where);
+}
+Tensor logsumexp(const Tensor& x, Dims dims, KeepDim keep, Where where) {
+  return one(LogSumExp{}, x, dims, keep, "logsumexp", where);
+}
 
 Tensor argmax(const Tensor& x, Dims dims, KeepDim keep, Where where) {
   return run(Max{}, x.detach(), dims, keep, {.first = false, .second = true}, "argmax", where)[1];
@@ -144,10 +162,14 @@ ValuesAndIndices min_with_index(const Tensor& x, Dims dims, KeepDim keep, Where 
 Tensor norm(const Tensor& x, double p, Dims dims, KeepDim keep, Where where) {
   if (std::isnan(p)) throw ValueError("norm", "the order p is NaN", where);
   Reduction op = Norm2{};
-  if (p == 1) op = Norm1{};
-  else if (p == 0) op = Norm0{};
-  else if (std::isinf(p)) op = p > 0 ? Reduction(NormInf<true>{}) : Reduction(NormInf<false>{});
-  else if (p != 2) op = NormP{p};
+  if (p == 1)
+    op = Norm1{};
+  else if (p == 0)
+    op = Norm0{};
+  else if (std::isinf(p))
+    op = p > 0 ? Reduction(NormInf<true>{}) : Reduction(NormInf<false>{});
+  else if (p != 2)
+    op = NormP{p};
   return one(op, x, dims, keep, "norm", where);
 }
 
@@ -158,7 +180,8 @@ Tensor std(const Tensor& x, Dims dims, Correction correction, KeepDim keep, Wher
   return one(Std{{.correction = correction.value}}, x, dims, keep, "std", where);
 }
 VarAndMean var_mean(const Tensor& x, Dims dims, Correction correction, KeepDim keep, Where where) {
-  const auto both = run(Var{.correction = correction.value}, x, dims, keep, {.first = true, .second = true}, "var_mean", where);
+  const auto both =
+      run(Var{.correction = correction.value}, x, dims, keep, {.first = true, .second = true}, "var_mean", where);
   return {both[0], both[1]};
 }
 

@@ -26,7 +26,8 @@ struct ReduceBackwardCall {
 void reduce_backward(Cpu, const Reduction& op, const ReduceBackwardCall& call);
 void reduce_backward(Cuda, const Reduction& op, const ReduceBackwardCall& call);
 
-/// d prod / d x = grad · the product of the others in the list, by the reverse sweep of the order's own tree (never P / x).
+/// d prod / d x = grad · the product of the others in the list, by the reverse sweep of the order's own tree (never P /
+/// x).
 void prod_backward(Cpu, const ReduceBackwardCall& call, const Lists& lists);
 void prod_backward(Cuda, const ReduceBackwardCall& call, const Lists& lists);
 

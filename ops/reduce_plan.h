@@ -24,8 +24,8 @@ struct ReducePlan {
 /// Throws IndexError for a dim out of range, ShapeError for one listed twice.
 ReducePlan plan_reduction(const char* op, const Tensor& x, const Dims& dims, KeepDim keep, Where where);
 
-/// One walk over all elements of x for backward: operands are x, a dense gradient of its shape, the index of the list an
-/// element is in, its index in that list, and the list's first element in x.
+/// One walk over all elements of x for backward: operands are x, a dense gradient of its shape, the index of the list
+/// an element is in, its index in that list, and the list's first element in x.
 Strided<5> plan_backward(const Tensor& x, const Shape& kept_shape);
 
 }  // namespace tally

@@ -6,7 +6,8 @@
 //   name                       of the op, for messages
 //   accepts<T>, Result<T>      optional: which element types (default: all) and what it gives (default: T)
 //   Acc<C>                     the accumulator, plain data
-//   identity<C>()              the accumulator of nothing, exact: combine(identity, a) is a bit for bit. Left out, the op
+//   identity<C>()              the accumulator of nothing, exact: combine(identity, a) is a bit for bit. Left out, the
+//   op
 //                              throws on nothing, as max does.
 //   lift(x) or lift(x, i)      one element, with its index in the list where the op needs it
 //   combine(a, b)              merges two accumulators, `a` the earlier one
@@ -37,38 +38,32 @@ inline constexpr int kPerLane = 8;
 inline constexpr int kTile = kLanes * kPerLane;
 
 /// Two results of one reduction.
-template <class A, class B>
-struct Pair {
+template <class A, class B> struct Pair {
   A first;
   B second;
 };
 
 namespace detail {
 
-template <class Op, class T, class = void>
-struct ResultOf {
-  using type = T;
-};
-template <class Op, class T>
-struct ResultOf<Op, T, std::void_t<typename Op::template Result<T>>> {
+template <class Op, class T, class = void> struct ResultOf { using type = T; };
+template <class Op, class T> struct ResultOf<Op, T, std::void_t<typename Op::template Result<T>>> {
   using type = typename Op::template Result<T>;
 };
 
 }  // namespace detail
 
 /// What the op gives for elements of type T.
-template <class Op, class T>
-using ResultType = typename detail::ResultOf<Op, T>::type;
+template <class Op, class T> using ResultType = typename detail::ResultOf<Op, T>::type;
 
-template <class Op, class T>
-constexpr bool op_accepts() {
-  if constexpr (requires { Op::template accepts<T>; }) return Op::template accepts<T>;
-  else return true;
+template <class Op, class T> constexpr bool op_accepts() {
+  if constexpr (requires { Op::template accepts<T>; })
+    return Op::template accepts<T>;
+  else
+    return true;
 }
 
 /// How the loops of both devices see an op on elements computed in C.
-template <class Op, class C>
-struct Fold {
+template <class Op, class C> struct Fold {
   using Acc = typename Op::template Acc<C>;
   static constexpr bool has_identity = requires(const Op& op) { op.template identity<C>(); };
 
@@ -81,19 +76,26 @@ struct Fold {
   using Partial = std::conditional_t<has_identity, Acc, Flagged>;
 
   TALLY_HD static Partial nothing(const Op& op) {
-    if constexpr (has_identity) return op.template identity<C>();
-    else return {Acc{}, false};
+    if constexpr (has_identity)
+      return op.template identity<C>();
+    else
+      return {Acc{}, false};
   }
   TALLY_HD static Partial some(const Acc& acc) {
-    if constexpr (has_identity) return acc;
-    else return {acc, true};
+    if constexpr (has_identity)
+      return acc;
+    else
+      return {acc, true};
   }
   TALLY_HD static const Acc& get(const Partial& partial) {
-    if constexpr (has_identity) return partial;
-    else return partial.acc;
+    if constexpr (has_identity)
+      return partial;
+    else
+      return partial.acc;
   }
   TALLY_HD static Partial merge(const Op& op, const Partial& a, const Partial& b) {
-    if constexpr (has_identity) return op.combine(a, b);
+    if constexpr (has_identity)
+      return op.combine(a, b);
     else {
       if (!b.any) return a;
       if (!a.any) return b;
@@ -102,13 +104,16 @@ struct Fold {
   }
 
   TALLY_HD static Acc lift(const Op& op, C x, std::int64_t i) {
-    if constexpr (requires { op.lift(x, i); }) return op.lift(x, i);
-    else return op.lift(x);
+    if constexpr (requires { op.lift(x, i); })
+      return op.lift(x, i);
+    else
+      return op.lift(x);
   }
 
   /// One lane: x[j] is element first + 128·j; count is at least 1.
   TALLY_HD static Acc lane(const Op& op, const C (&x)[kPerLane], int count, std::int64_t first, C pivot) {
-    if constexpr (requires { op.lane(x, count, first, pivot); }) return op.lane(x, count, first, pivot);
+    if constexpr (requires { op.lane(x, count, first, pivot); })
+      return op.lane(x, count, first, pivot);
     else {
       Acc acc = lift(op, x[0], first);
       for (int j = 1; j < kPerLane; ++j)
@@ -119,19 +124,22 @@ struct Fold {
 };
 
 /// Which of the three forms of `derivative` the op has, and the call of it.
-template <class Op, class C>
-struct Slope {
+template <class Op, class C> struct Slope {
   using Acc = typename Op::template Acc<C>;
   static constexpr bool from_acc = requires(const Op& op, const Acc& a) { op.derivative(a, std::int64_t{}, C{}); };
   static constexpr bool from_x = requires(const Op& op, const Acc& a) { op.derivative(C{}, a, std::int64_t{}, C{}); };
-  static constexpr bool from_index =
-      requires(const Op& op, const Acc& a) { op.derivative(C{}, std::int64_t{}, a, std::int64_t{}, C{}); };
+  static constexpr bool from_index = requires(const Op& op, const Acc& a) {
+    op.derivative(C{}, std::int64_t{}, a, std::int64_t{}, C{});
+  };
   static constexpr bool exists = from_acc || from_x || from_index;
 
   TALLY_HD static C at(const Op& op, C x, std::int64_t i, const Acc& acc, std::int64_t n, C pivot) {
-    if constexpr (from_acc) return op.derivative(acc, n, pivot);
-    else if constexpr (from_x) return op.derivative(x, acc, n, pivot);
-    else return op.derivative(x, i, acc, n, pivot);
+    if constexpr (from_acc)
+      return op.derivative(acc, n, pivot);
+    else if constexpr (from_x)
+      return op.derivative(x, acc, n, pivot);
+    else
+      return op.derivative(x, i, acc, n, pivot);
   }
 };
 

@@ -21,8 +21,10 @@ struct Sum {
   template <class C> TALLY_HD C identity() const { return std::is_integral_v<C> ? C(0) : C(-0.0); }
   template <class C> TALLY_HD C lift(C x) const { return x; }
   template <class C> TALLY_HD C combine(C a, C b) const {
-    if constexpr (std::is_integral_v<C>) return static_cast<C>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-    else return a + b;
+    if constexpr (std::is_integral_v<C>)
+      return static_cast<C>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    else
+      return a + b;
   }
   template <class C> TALLY_HD C project(C acc, std::int64_t n, C) const { return n == 0 ? C(0) : acc; }
   template <class C> TALLY_HD C derivative(C, std::int64_t, C) const { return C(1); }
@@ -31,7 +33,9 @@ struct Sum {
 struct Mean : Sum {
   static constexpr auto name = "mean";
   template <class T> static constexpr bool accepts = floats_only<T>;
-  template <class C> TALLY_HD C project(C acc, std::int64_t n, C) const { return n == 0 ? C(NAN) : acc / static_cast<C>(n); }
+  template <class C> TALLY_HD C project(C acc, std::int64_t n, C) const {
+    return n == 0 ? C(NAN) : acc / static_cast<C>(n);
+  }
   template <class C> TALLY_HD C derivative(C, std::int64_t n, C) const { return C(1) / static_cast<C>(n); }
 };
 
@@ -43,11 +47,15 @@ struct Prod {
     Wide<C> product;
     std::int64_t zeros;
   };
-  template <class C> using Acc = std::conditional_t<std::is_integral_v<C>, std::int64_t, Factors<std::conditional_t<std::is_integral_v<C>, float, C>>>;
+  template <class C>
+  using Acc = std::conditional_t<std::is_integral_v<C>, std::int64_t,
+                                 Factors<std::conditional_t<std::is_integral_v<C>, float, C>>>;
 
   template <class C> TALLY_HD Acc<C> identity() const {
-    if constexpr (std::is_integral_v<C>) return 1;
-    else return {Wide<C>(C(1)), 0};
+    if constexpr (std::is_integral_v<C>)
+      return 1;
+    else
+      return {Wide<C>(C(1)), 0};
   }
   TALLY_HD std::int64_t lift(std::int64_t x) const { return x; }
   template <class C> TALLY_HD Factors<C> lift(C x) const {
@@ -56,7 +64,9 @@ struct Prod {
   TALLY_HD std::int64_t combine(std::int64_t a, std::int64_t b) const {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   }
-  template <class C> TALLY_HD Factors<C> combine(Factors<C> a, Factors<C> b) const { return {a.product * b.product, a.zeros + b.zeros}; }
+  template <class C> TALLY_HD Factors<C> combine(Factors<C> a, Factors<C> b) const {
+    return {a.product * b.product, a.zeros + b.zeros};
+  }
   TALLY_HD std::int64_t project(std::int64_t acc, std::int64_t, std::int64_t) const { return acc; }
   template <class C> TALLY_HD C project(Factors<C> acc, std::int64_t, C) const {
     const C product = acc.product.narrow();
@@ -66,8 +76,7 @@ struct Prod {
 };
 
 /// max and min with the place of the first extreme element; the first NaN counts as the extreme. -0 equals +0.
-template <bool Largest>
-struct Extreme {
+template <bool Largest> struct Extreme {
   static constexpr auto name = Largest ? "max" : "min";
   static constexpr bool indexed = true;  // the second result is the index
   template <class C> struct Place {
@@ -76,8 +85,10 @@ struct Extreme {
   };
   template <class C> using Acc = Place<C>;
   template <class C> TALLY_HD static bool beats(C a, C b) {
-    if constexpr (std::is_integral_v<C>) return Largest ? a > b : a < b;
-    else return (Largest ? a > b : a < b) || (math::isnan(a) && !math::isnan(b));
+    if constexpr (std::is_integral_v<C>)
+      return Largest ? a > b : a < b;
+    else
+      return (Largest ? a > b : a < b) || (math::isnan(a) && !math::isnan(b));
   }
   template <class C> TALLY_HD Place<C> lift(C x, std::int64_t i) const { return {x, i}; }
   // Lanes interleave in the list, so the earlier index decides a tie, not the earlier accumulator.
@@ -94,15 +105,18 @@ struct Extreme {
       }
     return {value, first + kLanes * at};
   }
-  template <class C> TALLY_HD Pair<C, std::int64_t> project(Place<C> acc, std::int64_t, C) const { return {acc.value, acc.index}; }
-  template <class C> TALLY_HD C derivative(C, std::int64_t i, Place<C> acc, std::int64_t, C) const { return C(i == acc.index); }
+  template <class C> TALLY_HD Pair<C, std::int64_t> project(Place<C> acc, std::int64_t, C) const {
+    return {acc.value, acc.index};
+  }
+  template <class C> TALLY_HD C derivative(C, std::int64_t i, Place<C> acc, std::int64_t, C) const {
+    return C(i == acc.index);
+  }
 };
 using Max = Extreme<true>;
 using Min = Extreme<false>;
 
 /// amax and amin: the value and how many tie with it. -0 orders below +0; the gradient is shared.
-template <bool Largest>
-struct SharedExtreme {
+template <bool Largest> struct SharedExtreme {
   static constexpr auto name = Largest ? "amax" : "amin";
   template <class C> struct Ties {
     C value;
@@ -110,12 +124,16 @@ struct SharedExtreme {
   };
   template <class C> using Acc = Ties<C>;
   template <class C> TALLY_HD static bool below(C a, C b) {
-    if constexpr (std::is_integral_v<C>) return a < b;
-    else return a < b || (a == b && math::signbit(a) && !math::signbit(b));
+    if constexpr (std::is_integral_v<C>)
+      return a < b;
+    else
+      return a < b || (a == b && math::signbit(a) && !math::signbit(b));
   }
   template <class C> TALLY_HD static bool same(C a, C b) {
-    if constexpr (std::is_integral_v<C>) return a == b;
-    else return a == b || (math::isnan(a) && math::isnan(b));
+    if constexpr (std::is_integral_v<C>)
+      return a == b;
+    else
+      return a == b || (math::isnan(a) && math::isnan(b));
   }
   template <class C> TALLY_HD Ties<C> lift(C x) const { return {x, 1}; }
   template <class C> TALLY_HD Ties<C> combine(Ties<C> a, Ties<C> b) const {
@@ -204,7 +222,9 @@ struct Norm1 {
   template <class C> TALLY_HD C lift(C x) const { return math::abs(x); }
   template <class C> TALLY_HD C combine(C a, C b) const { return a + b; }
   template <class C> TALLY_HD C project(C acc, std::int64_t, C) const { return acc; }
-  template <class C> TALLY_HD C derivative(C x, C, std::int64_t, C) const { return math::isnan(x) ? x : C((x > 0) - (x < 0)); }
+  template <class C> TALLY_HD C derivative(C x, C, std::int64_t, C) const {
+    return math::isnan(x) ? x : C((x > 0) - (x < 0));
+  }
 };
 
 /// norm of order 0: how many are not zero, as a float. Its gradient is 0.
@@ -220,18 +240,19 @@ struct Norm0 {
 };
 
 /// norm of order +inf and -inf: the largest and smallest magnitude; ties share the gradient.
-template <bool Largest>
-struct NormInf {
+template <bool Largest> struct NormInf {
   static constexpr auto name = "norm";
   template <class T> static constexpr bool accepts = floats_only<T>;
   using Magnitude = SharedExtreme<Largest>;
   template <class C> using Acc = typename Magnitude::template Ties<C>;
   template <class C>
-    requires Largest
-  TALLY_HD Acc<C> identity() const { return {C(0), 0}; }
+  requires Largest TALLY_HD Acc<C> identity()
+  const { return {C(0), 0}; }
   template <class C> TALLY_HD typename Magnitude::template Ties<C> lift(C x) const { return {math::abs(x), 1}; }
   template <class A> TALLY_HD A combine(A a, A b) const { return Magnitude().combine(a, b); }
-  template <class C> TALLY_HD C project(typename Magnitude::template Ties<C> acc, std::int64_t, C) const { return acc.value; }
+  template <class C> TALLY_HD C project(typename Magnitude::template Ties<C> acc, std::int64_t, C) const {
+    return acc.value;
+  }
   template <class C> TALLY_HD C derivative(C x, typename Magnitude::template Ties<C> acc, std::int64_t, C) const {
     if (x == 0) return C(0);
     return Magnitude::same(math::abs(x), acc.value) ? math::copysign(C(1), x) / static_cast<C>(acc.count) : C(0);
@@ -243,9 +264,7 @@ struct NormP {
   static constexpr auto name = "norm";
   template <class T> static constexpr bool accepts = floats_only<T>;
   double p = 3;
-  template <class C> struct Scaled {
-    C scale, sum;
-  };
+  template <class C> struct Scaled { C scale, sum; };
   template <class C> using Acc = Scaled<C>;
   template <class C> TALLY_HD Scaled<C> identity() const { return {p > 0 ? C(0) : math::infinity<C>(), C(0)}; }
   template <class C> TALLY_HD Scaled<C> lift(C x) const { return {math::abs(x), C(1)}; }
@@ -276,9 +295,7 @@ struct NormP {
   }
 
  private:
-  template <class C> TALLY_HD C leading(C a, C b) const {
-    return math::isnan(b) || (p > 0 ? b > a : b < a) ? b : a;
-  }
+  template <class C> TALLY_HD C leading(C a, C b) const { return math::isnan(b) || (p > 0 ? b > a : b < a) ? b : a; }
   // (size / scale)^p; 1 where the two are equal, also both 0 or both infinite.
   template <class C> TALLY_HD C power(C size, C scale) const {
     return size == scale ? C(1) : math::pow(size / scale, C(p));
@@ -363,9 +380,7 @@ struct Std : Var {
 struct LogSumExp {
   static constexpr auto name = "logsumexp";
   template <class T> static constexpr bool accepts = floats_only<T>;
-  template <class C> struct Shifted {
-    C max, sum;
-  };
+  template <class C> struct Shifted { C max, sum; };
   template <class C> using Acc = Shifted<C>;
   template <class C> TALLY_HD Shifted<C> identity() const { return {-math::infinity<C>(), C(0)}; }
   template <class C> TALLY_HD Shifted<C> combine(Shifted<C> a, Shifted<C> b) const {

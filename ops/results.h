@@ -5,17 +5,14 @@
 
 namespace tally {
 
-template <class Op, class T>
-struct Results {
+template <class Op, class T> struct Results {
   using C = Compute<T>;
   using Acc = typename Op::template Acc<C>;
   using Projected = decltype(std::declval<const Op&>().project(std::declval<Acc>(), std::int64_t{}, C{}));
-  template <class P>
-  struct SecondOf {
+  template <class P> struct SecondOf {
     using type = std::int64_t;  // unused
   };
-  template <class A, class B>
-  struct SecondOf<Pair<A, B>> {
+  template <class A, class B> struct SecondOf<Pair<A, B>> {
     using type = std::conditional_t<std::is_integral_v<B>, std::int64_t, T>;
   };
   using First = ResultType<Op, T>;

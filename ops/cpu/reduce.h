@@ -1,5 +1,5 @@
-// The CPU's loops of every reduction, in the order of ops/reduction.h. A template: the library instantiates its own list,
-// a user's .cpp its own ops through reduce_with.
+// The CPU's loops of every reduction, in the order of ops/reduction.h. A template: the library instantiates its own
+// list, a user's .cpp its own ops through reduce_with.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,13 @@
 namespace tally::cpu_loops {
 
 /// Elements of any type, read as C: the loops exist once for each C, not for each element type.
-template <class C>
-struct Source {
+template <class C> struct Source {
   const std::byte* data;
   std::size_t size;  // bytes an element
   void (*read)(const std::byte* from, std::int64_t step, std::int64_t count, C* to);
   bool direct;  // the elements are C
 
-  template <class T>
-  static Source of(const T* data) {
+  template <class T> static Source of(const T* data) {
     return {reinterpret_cast<const std::byte*>(data), sizeof(T),
             [](const std::byte* from, std::int64_t step, std::int64_t count, C* to) {
               const T* x = reinterpret_cast<const T*>(from);
@@ -38,8 +36,7 @@ struct Source {
 };
 
 /// The textbook tree over acc[0..count): neighbours pair up, a leftover passes through. Overwrites acc; count >= 1.
-template <class Op, class Acc>
-const Acc& tree(const Op& op, Acc* acc, std::int64_t count) {
+template <class Op, class Acc> const Acc& tree(const Op& op, Acc* acc, std::int64_t count) {
   for (; count > 1; count = (count + 1) / 2) {
     for (std::int64_t k = 0; k < count / 2; ++k) acc[k] = op.combine(acc[2 * k], acc[2 * k + 1]);
     if (count % 2) acc[count / 2] = acc[count - 1];
@@ -48,8 +45,7 @@ const Acc& tree(const Op& op, Acc* acc, std::int64_t count) {
 }
 
 /// The same tree over values that come one after another: a binary counter holds one accumulator for each power of two.
-template <class Op, class Acc>
-class TreeCounter {
+template <class Op, class Acc> class TreeCounter {
  public:
   explicit TreeCounter(const Op& op) : op_(op) {}
   void push(Acc acc) {
@@ -120,10 +116,11 @@ typename Op::template Acc<C> run_of_tiles(const Op& op, const Lists& lists, cons
   return counter.finish();
 }
 
-/// `width` lists that lie side by side in memory (kept stride 1), all tiles: lanes of all of them at once, so that memory
-/// is read along its rows. The same bits as one by one.
+/// `width` lists that lie side by side in memory (kept stride 1), all tiles: lanes of all of them at once, so that
+/// memory is read along its rows. The same bits as one by one.
 template <int Width, class Op, class C>
-void side_by_side(const Op& op, const Lists& lists, const Source<C>& x, std::int64_t o, int width, const Results<Op, C>& out) {
+void side_by_side(const Op& op, const Lists& lists, const Source<C>& x, std::int64_t o, int width,
+                  const Results<Op, C>& out) {
   using F = Fold<Op, C>;
   using Acc = typename F::Acc;
   const std::int64_t n = lists.length();
@@ -175,8 +172,11 @@ void side_by_side(const Op& op, const Lists& lists, const Source<C>& x, std::int
       for (int k = 0; k < left / 2; ++k)
         for (int w = 0; w < width; ++w)
           lanes[static_cast<std::size_t>(k * Width + w)] =
-              op.combine(lanes[static_cast<std::size_t>(2 * k * Width + w)], lanes[static_cast<std::size_t>((2 * k + 1) * Width + w)]);
-      if (left % 2) std::copy_n(&lanes[static_cast<std::size_t>((left - 1) * Width)], width, &lanes[static_cast<std::size_t>(left / 2 * Width)]);
+              op.combine(lanes[static_cast<std::size_t>(2 * k * Width + w)],
+                         lanes[static_cast<std::size_t>((2 * k + 1) * Width + w)]);
+      if (left % 2)
+        std::copy_n(&lanes[static_cast<std::size_t>((left - 1) * Width)], width,
+                    &lanes[static_cast<std::size_t>(left / 2 * Width)]);
     }
     for (int w = 0; w < width; ++w) counters[static_cast<std::size_t>(w)].push(lanes[static_cast<std::size_t>(w)]);
   }
@@ -199,12 +199,14 @@ void reduce(const Op& op, const Lists& lists, const Source<C>& x, const Results<
   if (columns) {
     constexpr int kWidth = std::clamp<int>(64 * 1024 / (kLanes * static_cast<int>(sizeof(Acc))), 8, 64);
     const std::int64_t inner = lists.kept.inner(), blocks = (inner + kWidth - 1) / kWidth;
-    parallel_for(outputs / inner * blocks, std::max<std::int64_t>(1, kGrain / (n * kWidth)), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t b = begin; b < end; ++b) {
-        const std::int64_t column = b % blocks * kWidth;
-        side_by_side<kWidth>(op, lists, x, b / blocks * inner + column, static_cast<int>(std::min<std::int64_t>(kWidth, inner - column)), out);
-      }
-    });
+    parallel_for(outputs / inner * blocks, std::max<std::int64_t>(1, kGrain / (n * kWidth)),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t b = begin; b < end; ++b) {
+                     const std::int64_t column = b % blocks * kWidth;
+                     side_by_side<kWidth>(op, lists, x, b / blocks * inner + column,
+                                          static_cast<int>(std::min<std::int64_t>(kWidth, inner - column)), out);
+                   }
+                 });
     return;
   }
   const auto list_at = [&](std::int64_t o) {
@@ -233,7 +235,8 @@ void reduce(const Op& op, const Lists& lists, const Source<C>& x, const Results<
     const C pivot = list.first();
     parallel_for(runs, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r)
-        partial[static_cast<std::size_t>(r)] = run_of_tiles(op, lists, list, r * run, std::min(tiles, (r + 1) * run), pivot);
+        partial[static_cast<std::size_t>(r)] =
+            run_of_tiles(op, lists, list, r * run, std::min(tiles, (r + 1) * run), pivot);
     });
     out.store(op, o, tree(op, partial.data(), runs), n, pivot);
   }
