@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
-#include <string_view>
 
 #include <tally/core/cuda/simt/device.h>
 #include <tally/core/error.h>
@@ -45,40 +44,99 @@ std::string lanes(unsigned mask) {
 bool same_place(Where a, Where b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
 
 bool fit(const Exchange& a, const Exchange& b) {
-  return a.mask == b.mask && a.bytes == b.bytes && std::string_view(a.what) == b.what;
+  return a.mask == b.mask && a.bytes == b.bytes && std::strcmp(a.what, b.what) == 0;
 }
 
 }  // namespace
 
 void Block::prepare(const Launch& launch) {
   launch_ = &launch;
-  count_ = launch.block.x * launch.block.y * launch.block.z;
+  const dim3& size = launch.block;
   shared_.prepare(launch.shared_bytes);
-  warps_.resize((count_ + 31) / 32);
-  while (threads_.size() < count_) {
-    Thread& thread = threads_.emplace_back();
-    thread.fiber =
-        std::make_unique<Fiber>([this, number = static_cast<unsigned>(threads_.size() - 1)] { live(number); });
-  }
-  for (unsigned i = 0; i < count_; ++i) {
-    const dim3& size = launch.block;
+  threads_.assign(std::size_t{size.x} * size.y * size.z, {});
+  warps_.resize((threads_.size() + 31) / 32);
+  for (unsigned i = 0; i < threads_.size(); ++i)
     threads_[i].index = {i % size.x, i / size.x % size.y, i / (size.x * size.y)};
-  }
 }
 
-// A fiber serves one thread number in all blocks to come: making one costs more than most blocks.
-void Block::live(unsigned thread) {
+void Block::run(uint3 index, std::uint64_t seed) {
+  shared_.poison();
+  random_ = seed;
+  blockIdx = index;
+  blockDim = launch_->block;
+  gridDim = launch_->grid;
+  const unsigned count = static_cast<unsigned>(threads_.size());
+  for (Warp& warp : warps_) warp.present = warp.waiting = 0;
+  ready_.clear();
+  idle_.clear();
+  for (const std::unique_ptr<Fiber>& fiber : fibers_) idle_.push_back(fiber.get());
+  for (unsigned i = 0; i < count; ++i) {
+    threads_[i].fiber = nullptr;
+    warps_[i / 32].present |= 1u << i % 32;
+    wake(i);
+  }
+  living_ = count;
+  at_barrier_ = 0;
+  abandoned_ = false;
+  error_ = nullptr;
+  current_block = this;
+  release(&started_);
+  while (choose()) {
+    if (!self().fiber) self().fiber = idle_fiber();
+    self().fiber->resume();
+  }
+  if (living_ > 0 && !error_) error_ = std::make_exception_ptr(CudaError(launch_->name, stuck(), Where{}));
+  if (living_ > 0) abandon();
+  if (!error_ && shared_.overrun())
+    error_ = std::make_exception_ptr(CudaError(launch_->name, "writes past the end of its shared memory", Where{}));
+  acquire(&ended_);
+  current_block = nullptr;
+  if (error_) std::rethrow_exception(error_);
+}
+
+// Any thread that is ready may be the next, so that every order will be met with some seed.
+bool Block::choose() {
+  if (ready_.empty() || error_) return false;
+  random_ = mixed(random_);
+  std::swap(ready_[(random_ >> 32) * ready_.size() >> 32], ready_.back());
+  current_ = ready_.back();
+  ready_.pop_back();
+  threadIdx = self().index;
+  return true;
+}
+
+Fiber* Block::idle_fiber() {
+  if (idle_.empty()) {
+    const std::size_t number = fibers_.size();
+    fibers_.push_back(std::make_unique<Fiber>([this, number] { serve(fibers_[number].get()); }));
+    return fibers_.back().get();
+  }
+  Fiber* fiber = idle_.back();
+  idle_.pop_back();
+  return fiber;
+}
+
+// A fiber runs one thread after another: if none of them waits, the block needs no switch at all. ThreadSanitizer would
+// take what one fiber does for ordered, so there each thread of a block has its own.
+void Block::serve(Fiber* fiber) {
   std::fesetenv(FE_DFL_ENV);  // a fast-math library in the process may have set the caller's to flush subnormals
   for (;;) {
     run_thread();
-    threads_[thread].fiber->yield();
+    if (!kTsan && choose()) {
+      if (!self().fiber) {
+        self().fiber = fiber;
+        continue;
+      }
+      ready_.push_back(current_);
+    }
+    if (!kTsan) idle_.push_back(fiber);
+    fiber->yield();
   }
 }
 
 void Block::run_thread() {
   acquire(&started_);
   try {
-    if (abandoned_) throw Abandoned();
     Tracked tracked;
     launch_->body();
   } catch (const Abandoned&) {
@@ -92,47 +150,11 @@ void Block::run_thread() {
   if (living_ > 0 && at_barrier_ == living_ && !abandoned_) release_barrier();
 }
 
-void Block::run(uint3 index, std::uint64_t seed) {
-  shared_.poison();
-  random_.seed(static_cast<unsigned>(seed ^ (seed >> 32)));
-  blockIdx = index;
-  blockDim = launch_->block;
-  gridDim = launch_->grid;
-  for (unsigned i = 0; i < warps_.size(); ++i)
-    warps_[i].waiting = 0, warps_[i].present = count_ - i * 32 >= 32 ? ~0u : (1u << (count_ - i * 32)) - 1;
-  ready_.clear();
-  for (unsigned i = 0; i < count_; ++i) wake(i);
-  living_ = count_;
-  at_barrier_ = 0;
-  abandoned_ = false;
-  error_ = nullptr;
-  current_block = this;
-  release(&started_);
-  while (!ready_.empty() && !error_) {
-    std::swap(ready_[random_() % ready_.size()], ready_.back());
-    current_ = ready_.back();
-    ready_.pop_back();
-    threadIdx = self().index;
-    self().fiber->resume();
-  }
-  if (living_ > 0 && !error_) error_ = std::make_exception_ptr(CudaError(launch_->name, stuck(), Where{}));
-  if (!error_ && shared_.overrun())
-    error_ = std::make_exception_ptr(CudaError(launch_->name, "writes past the end of its shared memory", Where{}));
-  if (living_ > 0) abandon();
-  acquire(&ended_);
-  current_block = nullptr;
-  if (error_) std::rethrow_exception(error_);
-}
-
-// Each thread leaves through an exception, so that what it holds is released. One that never ran has nothing to leave.
+// Each thread that has begun leaves through an exception, so that what it holds is released.
 void Block::abandon() {
   abandoned_ = true;
-  for (unsigned i = 0; i < count_; ++i) {
-    Thread& thread = threads_[i];
-    if (thread.state == State::returned) continue;
-    current_ = i;
-    thread.fiber->resume();
-  }
+  for (current_ = 0; current_ < threads_.size(); ++current_)
+    if (self().fiber && self().state != State::returned) self().fiber->resume();
 }
 
 void Block::wait() {
@@ -157,20 +179,19 @@ void Block::fail(const std::string& text, Where where) {
 void Block::exchange(const Exchange& exchange) {
   Warp& warp = warps_[current_ / 32];
   const unsigned mask = exchange.mask;
-  const std::string_view what = exchange.what;
   if (!(mask >> lane() & 1))
     fail("is lane " + std::to_string(lane()) + " and calls " + exchange.what + " with mask " + hex(mask) +
              ", which does not name it",
          exchange.where);
   if (const unsigned gone = mask & ~warp.present)
-    fail("calls " + std::string(what) + " with mask " + hex(mask) +
+    fail("calls " + std::string(exchange.what) + " with mask " + hex(mask) +
              ", but these lanes have returned or never were: " + lanes(gone),
          exchange.where);
   if (exchange.bytes > 0 && !(mask >> exchange.source & 1))
     fail("reads from lane " + std::to_string(exchange.source) + " in " + exchange.what + ", which mask " + hex(mask) +
              " does not name",
          exchange.where);
-  void* meeting = what == "__syncwarp" ? &warp.meetings[warp.exchanges % 2] : nullptr;  // shuffles order no memory
+  void* meeting = exchange.orders_memory ? &warp.meetings[warp.exchanges % 2] : nullptr;
   if (meeting) release(meeting);
   self().exchange = exchange;
   self().state = State::exchanging;
@@ -213,7 +234,7 @@ unsigned Block::vote(const Exchange& exchange, bool predicate) {
 int Block::barrier(const char* what, bool predicate, Where where) {
   if (at_barrier_ == 0) barrier_ = where;
   if (!same_place(barrier_, where)) fail("is at another barrier than those that wait at " + at(barrier_), where);
-  self().exchange = {what, where, 0, nullptr, nullptr, 0, 0};
+  self().exchange = {what, where, 0, nullptr, nullptr, 0, 0, false};
   self().predicate = predicate;
   self().state = State::at_barrier;
   void* meeting = &meetings_[barriers_ % 2];
@@ -226,8 +247,9 @@ int Block::barrier(const char* what, bool predicate, Where where) {
 
 void Block::release_barrier() {
   unsigned votes = 0;
-  for (unsigned i = 0; i < count_; ++i) votes += threads_[i].state == State::at_barrier && threads_[i].predicate;
-  for (unsigned i = 0; i < count_; ++i) {
+  for (unsigned i = 0; i < threads_.size(); ++i)
+    votes += threads_[i].state == State::at_barrier && threads_[i].predicate;
+  for (unsigned i = 0; i < threads_.size(); ++i) {
     if (threads_[i].state != State::at_barrier) continue;
     threads_[i].result = votes;
     wake(i);
@@ -238,7 +260,7 @@ void Block::release_barrier() {
 
 std::string Block::stuck() const {
   std::map<std::string, std::vector<unsigned>> groups;
-  for (unsigned i = 0; i < count_; ++i) {
+  for (unsigned i = 0; i < threads_.size(); ++i) {
     const Thread& thread = threads_[i];
     const Exchange& wait = thread.exchange;
     if (thread.state == State::returned)

@@ -4,7 +4,6 @@
 
 #include <exception>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -36,7 +35,7 @@ class Block {
  private:
   enum class State { ready, exchanging, at_barrier, returned };
   struct Thread {
-    std::unique_ptr<Fiber> fiber;
+    Fiber* fiber = nullptr;  // since it has begun
     uint3 index = {0, 0, 0};
     State state = State::returned;
     Exchange exchange = {};  // what and where it waits, at a barrier too
@@ -49,7 +48,9 @@ class Block {
     std::uint64_t meetings[2] = {};  // where ThreadSanitizer sees lanes meet, in turn
   };
 
-  void live(unsigned thread);
+  bool choose();
+  Fiber* idle_fiber();
+  void serve(Fiber* fiber);
   void run_thread();
   void wait();
   void wake(unsigned thread);
@@ -60,18 +61,27 @@ class Block {
   Thread& self() { return threads_[current_]; }
 
   const Launch* launch_ = nullptr;
-  std::vector<Thread> threads_;  // as many as the largest block so far
+  std::vector<std::unique_ptr<Fiber>> fibers_;  // as many as ever were needed at once
+  std::vector<Fiber*> idle_;
+  std::vector<Thread> threads_;
   std::vector<Warp> warps_;
   std::vector<unsigned> ready_;
   SharedMemory shared_;
-  std::minstd_rand random_;
-  unsigned count_ = 0, living_ = 0, at_barrier_ = 0, current_ = 0;
+  std::uint64_t random_ = 0;
+  unsigned living_ = 0, at_barrier_ = 0, current_ = 0;
   unsigned barriers_ = 0;
   std::uint64_t meetings_[2] = {}, started_ = 0, ended_ = 0;  // for ThreadSanitizer, as in a warp
   Where barrier_;                                             // where the first that waits came from
   bool abandoned_ = false;
   std::exception_ptr error_;
 };
+
+inline std::uint64_t mixed(std::uint64_t x) {  // the finisher of splitmix64
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
 
 /// The block that this OS thread runs.
 inline constinit thread_local Block* current_block = nullptr;

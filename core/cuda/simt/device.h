@@ -43,7 +43,7 @@ T shuffle(const char* what, unsigned mask, const T& value, int width, Where wher
   static_assert(std::is_trivially_copyable_v<T>);
   const int lane = lane_index(), first = lane & ~(width - 1);
   T result;
-  exchange({what, where, mask, &value, &result, sizeof(T), static_cast<unsigned>(source(lane, first))});
+  exchange({what, where, mask, &value, &result, sizeof(T), static_cast<unsigned>(source(lane, first)), false});
   return result;
 }
 
@@ -73,7 +73,7 @@ inline int __syncthreads_count(int predicate, tally::Where where = tally::Where:
   return tally::cuda::simt::barrier("__syncthreads_count", predicate != 0, where);
 }
 inline void __syncwarp(unsigned mask = 0xffffffffu, tally::Where where = tally::Where::here()) {
-  tally::cuda::simt::exchange({"__syncwarp", where, mask, nullptr, nullptr, 0, 0});
+  tally::cuda::simt::exchange({"__syncwarp", where, mask, nullptr, nullptr, 0, 0, true});
 }
 
 // Shuffles. A source outside the lane's group of `width` gives the lane its own value back.

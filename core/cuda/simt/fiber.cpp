@@ -1,5 +1,7 @@
 #include <tally/core/cuda/simt/fiber.h>
 
+#include <atomic>
+
 namespace tally::cuda::simt {
 
 namespace {

@@ -41,6 +41,12 @@ constexpr bool kAsan = true;
 constexpr bool kAsan = false;
 #endif
 
+#if defined(TALLY_TSAN)
+constexpr bool kTsan = true;
+#else
+constexpr bool kTsan = false;
+#endif
+
 /// All that was released at `address` before happened before what follows; and the reverse.
 inline void acquire([[maybe_unused]] void* address) {
 #if defined(TALLY_TSAN)

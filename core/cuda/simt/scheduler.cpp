@@ -24,13 +24,6 @@ std::atomic<std::uint64_t> seed = from_environment("TALLY_SIMT_SEED", 1);
 std::atomic<int> threads = static_cast<int>(std::max<std::uint64_t>(
     from_environment("TALLY_SIMT_THREADS", std::min(std::thread::hardware_concurrency(), 8u)), 1));
 
-std::uint64_t mixed(std::uint64_t x) {  // the finisher of splitmix64
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 // Visits 0..count-1 in an order that the seed gives: i -> first + i * step mod count, step without common divisor.
 struct Order {
   Order(std::uint64_t count, std::uint64_t seed) : count(count), first(mixed(seed) % count), step(1) {
@@ -143,7 +136,7 @@ void exchange(const Exchange& exchange) {
 
 unsigned vote(const char* what, unsigned mask, bool predicate, Where where) {
   Untracked untracked;
-  return current_block->vote({what, where, mask, nullptr, nullptr, 0, 0}, predicate);
+  return current_block->vote({what, where, mask, nullptr, nullptr, 0, 0, false}, predicate);
 }
 
 int barrier(const char* what, bool predicate, Where where) {

@@ -43,6 +43,7 @@ struct Exchange {
   void* result;
   std::size_t bytes;
   unsigned source;
+  bool orders_memory;  // shuffles and votes do not
 };
 void exchange(const Exchange& exchange);
 
