@@ -1,0 +1,31 @@
+// A derivative from values alone, with an error it estimates of itself: what gradcheck measures gradients against.
+//
+// Ridders' extrapolation of central differences (Ridders: Accurate computation of F'(x) and F'(x)F''(x), Advances in
+// Engineering Software 4, 1982) from two start steps that must agree, and one-sided slopes to tell a kink. The
+// round-off of the function is measured, not assumed (More and Wild: Estimating computational noise, SIAM J. Sci.
+// Comput. 33, 2011).
+#pragma once
+
+#include <functional>
+
+namespace tally {
+
+/// What values say about f'(x).
+struct NumericDerivative {
+  double value = 0;
+  double estimate = 0;   // of |value - f'(x)|, from the extrapolation and from the other start step
+  double tolerance = 0;  // 2·estimate + 4·noise / step + 8·epsilon·|value|: how far a right derivative may be away
+  double left = 0, right = 0;  // one-sided slopes
+  bool kink = false;           // the two differ, however small the step
+  bool decided = false;        // two start steps agree
+};
+
+/// f'(x). Steps are powers of two times `scale`, the length on which f is expected to change; `noise` is the absolute
+/// round-off of a value of f near x.
+NumericDerivative differentiate(const std::function<double(double)>& f, double x, double scale, double noise);
+
+/// The round-off of f(t) for small t > 0 in units of f: a smooth function's fourth differences vanish there, noise
+/// stays. `scale` is the length on which f changes.
+double measure_noise(const std::function<double(double)>& f, double scale);
+
+}  // namespace tally

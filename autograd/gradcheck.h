@@ -1,0 +1,145 @@
+// Checks the gradients of any function of tensors against derivatives found from its values alone.
+//
+//   GradCheck check = gradcheck([](const Tensor& x) { return cube(x); }, {randn({3, 4})});
+//   if (!check) std::cout << check.explain();
+//
+// Floating inputs are copied dense and in float64, so f is checked in float64 unless it rounds itself. The outputs are
+// weighted with a random cotangent (equal for equal seeds), so no output hides behind another. Each entry of the
+// gradient gets one of three verdicts: right, wrong, or inconclusive where values decide nothing, as at a kink. There
+// an entry is wrong only if it leaves the one-sided slopes, or if all entries at kinks together disagree along a
+// direction in which f is smooth: that is how a dropped tie rule shows.
+//
+// Also checked: forward and backward give equal bits twice, and backward survives a second walk. What backward throws
+// is a failure of the check; what f itself throws comes through. In <tally/autograd/gtest.h> the same is a matcher.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tally/core/tensor.h>
+
+namespace tally {
+
+struct GradCheckOptions {
+  std::uint64_t seed = 0;          // of the cotangent and of the entries sampled
+  std::int64_t max_entries = 200;  // an input; of larger inputs this many are sampled
+  std::size_t report = 8;          // the worst entries that the result lists
+};
+
+enum class Verdict { right, wrong, inconclusive };
+
+/// What a wrong (or undecided) entry looks like.
+enum class Cause {
+  unknown,
+  sign,            // minus the right gradient
+  factor,          // the right gradient times a constant
+  missing_sum,     // some outputs' contributions are left out: a sum over broadcast dims, or over repeated indices
+  wrong_place,     // right numbers at the wrong elements
+  tie_rule,        // tied elements together get too much or too little
+  round_off,       // right to float32's digits only
+  no_gradient,     // the graph does not reach the input
+  not_finite,      // NaN or infinity where the derivative is finite
+  nondeterminism,  // two runs on the same input differ
+  kink,            // the one-sided slopes differ: the values decide nothing here
+  noise,           // the values are too coarse, or not smooth enough, for a derivative
+};
+const char* name_of(Cause cause);
+
+/// One entry of the gradient of the weighted outputs.
+struct GradCheckEntry {
+  int input = 0;
+  Shape element;                       // coordinates in that input
+  double analytic = 0, numeric = 0;    // from backward, from values
+  double estimate = 0, tolerance = 0;  // the error the numeric side sees in itself; the error it would let pass
+  double left = 0, right = 0;          // one-sided slopes, where they differ
+  Verdict verdict = Verdict::right;
+  Cause cause = Cause::unknown;
+  double factor = 1;  // analytic / numeric, of Cause::factor
+  int output = -1;    // the output where the difference is largest, if it was looked for
+  Shape output_element = {};
+  double error() const;
+};
+
+struct GradCheck {
+  /// Something was decided and nothing is wrong.
+  bool ok() const { return verdict() == Verdict::right; }
+  explicit operator bool() const { return ok(); }
+  Verdict verdict() const;
+  /// The whole result for a reader: entries with both values, estimated errors and suspected causes.
+  std::string explain() const;
+
+  std::vector<GradCheckEntry> worst;  // not right, worst first; at most options.report
+  std::int64_t right = 0, wrong = 0, inconclusive = 0;
+  std::int64_t entries = 0;  // of all inputs; fewer are checked where an input is large
+  std::string failure;       // what backward threw, or what differed between two runs
+  Cause failure_cause = Cause::unknown;
+  std::vector<std::string> notes;  // such as: an input's elements shared memory, f rounds to float32
+};
+
+using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+namespace detail {
+
+inline std::vector<Tensor> as_list(Tensor one) { return {std::move(one)}; }
+inline std::vector<Tensor> as_list(std::vector<Tensor> list) { return list; }
+[[noreturn]] void throw_argument_count(std::size_t inputs);
+
+inline constexpr std::size_t kMostArguments = 8;
+
+template <class F, std::size_t... I> constexpr bool takes(std::index_sequence<I...>) {
+  return std::is_invocable_v<F&, decltype((void)I, std::declval<const Tensor&>())...>;
+}
+template <class F, std::size_t N = 1> constexpr bool takes_tensors() {
+  if constexpr (N > kMostArguments)
+    return false;
+  else
+    return takes<F>(std::make_index_sequence<N>{}) || takes_tensors<F, N + 1>();
+}
+template <class F, std::size_t... I>
+std::vector<Tensor> call(F& f, const std::vector<Tensor>& inputs, std::index_sequence<I...>) {
+  return as_list(f(inputs[I]...));
+}
+template <class F, std::size_t N = 1> std::vector<Tensor> call_by_count(F& f, const std::vector<Tensor>& inputs) {
+  if constexpr (N <= kMostArguments) {
+    if constexpr (takes<F>(std::make_index_sequence<N>{}))
+      if (inputs.size() == N) return call(f, inputs, std::make_index_sequence<N>{});
+    return call_by_count<F, N + 1>(f, inputs);
+  } else {
+    throw_argument_count(inputs.size());
+  }
+}
+
+}  // namespace detail
+
+/// f(Tensor, ...) or f(vector<Tensor>), giving a Tensor or a vector of them, as one kind of function.
+template <class F> TensorFunction as_tensor_function(F f) {
+  return [f = std::move(f)](const std::vector<Tensor>& inputs) mutable {
+    if constexpr (detail::takes_tensors<F>())
+      return detail::call_by_count(f, inputs);
+    else
+      return detail::as_list(f(inputs));
+  };
+}
+
+/// Integer inputs go to f as they are; at least one input must be floating (ValueError).
+GradCheck gradcheck_function(const TensorFunction& f, const std::vector<Tensor>& inputs, GradCheckOptions options = {},
+                             Where where = Where::here());
+/// The same for the gradient itself, recorded with create_graph, as a function of inputs and cotangents.
+GradCheck gradgradcheck_function(const TensorFunction& f, const std::vector<Tensor>& inputs,
+                                 GradCheckOptions options = {}, Where where = Where::here());
+
+template <class F>
+GradCheck gradcheck(F f, const std::vector<Tensor>& inputs, GradCheckOptions options = {},
+                    Where where = Where::here()) {
+  return gradcheck_function(as_tensor_function(std::move(f)), inputs, options, where);
+}
+template <class F>
+GradCheck gradgradcheck(F f, const std::vector<Tensor>& inputs, GradCheckOptions options = {},
+                        Where where = Where::here()) {
+  return gradgradcheck_function(as_tensor_function(std::move(f)), inputs, options, where);
+}
+
+}  // namespace tally

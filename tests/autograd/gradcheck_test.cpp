@@ -1,0 +1,325 @@
+// gradcheck against right ops, that it must not accuse, and against planted faults, that it must name.
+#include <tally/autograd/gradcheck.h>
+
+#include <atomic>
+#include <cmath>
+
+#include <tally/autograd/gtest.h>
+#include <tally/autograd/record.h>
+#include <tally/core/error.h>
+#include <tally/core/random.h>
+#include <tally/ops/binary.h>
+#include <tally/ops/matmul.h>
+#include <tally/ops/operators.h>
+#include <tally/ops/reduce.h>
+#include <tally/ops/unary.h>
+#include <tally/ops/view.h>
+#include <tally/ops/where.h>
+
+namespace tally {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Tensor cube(const Tensor& x) {
+  Tensor y = no_grad([&] { return x * x * x; });
+  return record("cube", {x}, y, saving(x),
+                [](const Tensor& grad, const Tensor& x) { return std::vector{3 * grad * x * x}; });
+}
+
+// x² whose gradient is `wrong(grad, x)`.
+template <class F> auto square_with(F wrong) {
+  return [wrong](const Tensor& x) {
+    Tensor y = no_grad([&] { return x * x; });
+    return record("square_with", {x}, y, saving(x),
+                  [wrong](const Tensor& grad, const Tensor& x) { return std::vector<Tensor>{wrong(grad, x)}; });
+  };
+}
+
+Tensor input() { return tensor({{0.5, -1.25, 2.0}, {1.5, 0.75, -0.3}}, {.dtype = float64}); }
+
+TEST(GradCheck, ARightOpPasses) {
+  EXPECT_THAT(cube, PassesGradCheck(input()));
+  EXPECT_THAT(cube, PassesGradGradCheck(input()));
+  const GradCheck check = gradcheck(cube, {input()});
+  EXPECT_EQ(check.verdict(), Verdict::right);
+  EXPECT_EQ(check.right, 6);
+  EXPECT_TRUE(check.worst.empty()) << check.explain();
+}
+
+TEST(GradCheck, TakesFloat32AndPromotesIt) {
+  EXPECT_THAT(cube, PassesGradCheck(input().to(float32)));
+  EXPECT_THAT([](const Tensor& x) { return x * x; },
+              PassesGradCheck(tensor({100.0})));  // B54: never a step below an ulp
+  EXPECT_THAT([](const Tensor& x) { return norm(x); }, PassesGradCheck(tensor({1.0, 2.0, -3.0})));
+}
+
+TEST(GradCheck, TakesSeveralInputsAndOutputs) {
+  EXPECT_THAT([](const Tensor& a, const Tensor& b) { return a * b; },
+              PassesGradCheck(input(), tensor({2.0, 3.0, 4.0})));
+  const auto both = [](const std::vector<Tensor>& x) { return std::vector{x[0] * x[1], exp(x[1])}; };
+  EXPECT_THAT(both, PassesGradCheck(input(), tensor({2.0, 3.0, 1.0})));
+}
+
+TEST(GradCheck, NamesATurnedSign) {
+  const GradCheck check =
+      gradcheck(square_with([](const Tensor& g, const Tensor& x) { return -2 * g * x; }), {input()});
+  EXPECT_EQ(check.wrong, 6);
+  ASSERT_FALSE(check.worst.empty());
+  EXPECT_EQ(check.worst[0].cause, Cause::sign) << check.explain();
+  EXPECT_NEAR(check.worst[0].analytic, -check.worst[0].numeric, 1e-9);
+}
+
+TEST(GradCheck, NamesAFactor) {
+  const GradCheck check = gradcheck(square_with([](const Tensor& g, const Tensor& x) { return g * x; }), {input()});
+  ASSERT_FALSE(check.worst.empty());
+  EXPECT_EQ(check.worst[0].cause, Cause::factor) << check.explain();
+  EXPECT_NEAR(check.worst[0].factor, 0.5, 1e-9);
+}
+
+TEST(GradCheck, NamesTheOneWrongElement) {
+  const auto off = tensor({{0, 0, 0}, {0, 1e-6, 0}}, {.dtype = float64});
+  const GradCheck check =
+      gradcheck(square_with([off](const Tensor& g, const Tensor& x) { return 2 * g * x + off; }), {input()});
+  ASSERT_EQ(check.wrong, 1) << check.explain();
+  EXPECT_EQ(check.right, 5);
+  EXPECT_EQ(check.worst[0].input, 0);
+  EXPECT_EQ(check.worst[0].element, Shape({1, 1}));
+  EXPECT_NEAR(check.worst[0].error(), 1e-6, 1e-9);
+  EXPECT_THAT(check.explain(), HasSubstr("input 0 at [1, 1]"));
+}
+
+TEST(GradCheck, NamesAMissingBroadcastSum) {
+  // bias [3] on rows [2, 3]; the fault takes the first row where the sum belongs.
+  const auto biased = [](const Tensor& x, const Tensor& bias) {
+    Tensor y = no_grad([&] { return x + bias; });
+    return record("biased", {x, bias}, y, [](const Tensor& g) { return std::vector{g, select(g, 0, 0)}; });
+  };
+  const GradCheck check = gradcheck(biased, {input(), tensor({1.0, 2.0, 3.0})});
+  EXPECT_EQ(check.wrong, 3) << check.explain();
+  ASSERT_FALSE(check.worst.empty());
+  EXPECT_EQ(check.worst[0].input, 1);
+  EXPECT_EQ(check.worst[0].cause, Cause::missing_sum) << check.explain();
+  EXPECT_EQ(check.worst[0].output, 0);
+  EXPECT_EQ(check.worst[0].output_element[0], 1);  // the row left out
+}
+
+TEST(GradCheck, SurfacesAWrongShape) {
+  const auto biased = [](const Tensor& x, const Tensor& bias) {
+    Tensor y = no_grad([&] { return x + bias; });
+    return record("biased", {x, bias}, y, [](const Tensor& g) { return std::vector{g, g}; });
+  };
+  const GradCheck check = gradcheck(biased, {input(), tensor({1.0, 2.0, 3.0})});
+  EXPECT_FALSE(check.ok());
+  EXPECT_THAT(check.explain(), HasSubstr("biased"));
+  EXPECT_THAT(check.explain(), HasSubstr("[2, 3]"));
+}
+
+TEST(GradCheck, NamesADroppedTieRule) {
+  // Every tied maximum gets the whole gradient (B5).
+  const auto greedy = [](const Tensor& x) {
+    Tensor y = no_grad([&] { return max(x); });
+    return record("greedy_max", {x}, y, saving(x, output),
+                  [](const Tensor& g, const Tensor& x, const Tensor& y) { return std::vector{g * (x == y)}; });
+  };
+  const GradCheck tied = gradcheck(greedy, {tensor({4.0, 1.0, 4.0, 4.0})});
+  ASSERT_EQ(tied.wrong, 3) << tied.explain();
+  EXPECT_EQ(tied.worst[0].cause, Cause::tie_rule) << tied.explain();
+  EXPECT_NE(tied.worst[0].element, Shape({1}));
+  EXPECT_THAT(greedy, PassesGradCheck(tensor({4.0, 1.0, 3.0})));
+}
+
+TEST(GradCheck, DoesNotAccuseTieRules) {
+  const Tensor tied = tensor({{4, 1, 4, 4}, {2, 2, 0, 1}}, {.dtype = float64});
+  for (const auto& f : {+[](const Tensor& x) { return max(x, 1); }, +[](const Tensor& x) { return amax(x, 1); },
+                        +[](const Tensor& x) { return min(x, 1); }, +[](const Tensor& x) { return amin(x); }}) {
+    const GradCheck check = gradcheck(f, {tied});
+    EXPECT_EQ(check.wrong, 0) << check.explain();
+  }
+}
+
+TEST(GradCheck, AKinkIsInconclusiveAndTheRestIsChecked) {
+  const GradCheck check = gradcheck([](const Tensor& x) { return relu(x); }, {tensor({0.0, 1.0, -2.0, 1e-3})});
+  EXPECT_TRUE(check.ok()) << check.explain();
+  EXPECT_EQ(check.right, 3);
+  ASSERT_EQ(check.inconclusive, 1);
+  EXPECT_EQ(check.worst[0].cause, Cause::kink);
+  EXPECT_EQ(check.worst[0].element, Shape({0}));
+  EXPECT_NEAR(std::abs(check.worst[0].left - check.worst[0].right),
+              std::max(std::abs(check.worst[0].left), std::abs(check.worst[0].right)), 1e-6);
+}
+
+TEST(GradCheck, AGradientOutsideTheSlopesIsWrongAtAKinkToo) {
+  const auto beyond = [](const Tensor& x) {
+    Tensor y = no_grad([&] { return relu(x); });
+    return record("beyond", {x}, y, saving(x),
+                  [](const Tensor& g, const Tensor& x) { return std::vector{where(x >= 0, 2 * g, 0)}; });
+  };
+  EXPECT_EQ(gradcheck(beyond, {tensor({0.0, -1.0})}).wrong, 1);
+}
+
+TEST(GradCheck, OnlyKinksDecideNothing) {
+  const GradCheck check = gradcheck([](const Tensor& x) { return norm(x); }, {zeros({3})});
+  EXPECT_EQ(check.verdict(), Verdict::inconclusive) << check.explain();
+  EXPECT_FALSE(check.ok());
+}
+
+TEST(GradCheck, FindsRightNumbersAtTheWrongPlace) {
+  // The gradient of a permutation, sent back by the same permutation instead of the inverse.
+  const auto rotate = [](const Tensor& x) {
+    const auto turned = [](const Tensor& x) {
+      const auto v = x.to_vector<double>();
+      return tensor(std::vector{v[1], v[2], v[3], v[0]});
+    };
+    return record("rotate", {x}, turned(x), [turned](const Tensor& g) { return std::vector{turned(g)}; });
+  };
+  const GradCheck check = gradcheck(rotate, {tensor({1.0, 2.0, 4.0, 8.0})});
+  EXPECT_EQ(check.wrong, 4);
+  EXPECT_EQ(check.worst[0].cause, Cause::wrong_place) << check.explain();
+}
+
+TEST(GradCheck, NamesFloat32InsideBackward) {
+  const GradCheck check = gradcheck(square_with([](const Tensor& g, const Tensor& x) {
+                                      return (2 * (g.to(float32) / 3) * x.to(float32)).to(float64) * 3;
+                                    }),
+                                    {input()});
+  ASSERT_FALSE(check.ok()) << check.explain();
+  EXPECT_EQ(check.worst[0].cause, Cause::round_off) << check.explain();
+}
+
+TEST(GradCheck, FloatInsideForwardIsNotedNotAccused) {
+  for (const auto& f : {+[](const Tensor& x) { return exp(x.to(float32)); },
+                        +[](const Tensor& x) { return exp(x.to(float32)).to(float64); },
+                        +[](const Tensor& x) { return sum(square(x.to(float32)), 1); },
+                        +[](const Tensor& x) { return norm(x.to(float32)); }}) {
+    const GradCheck check = gradcheck(f, {input()});
+    EXPECT_EQ(check.wrong, 0) << check.explain();
+    EXPECT_TRUE(check.ok()) << check.explain();
+    EXPECT_THAT(check.explain(), HasSubstr("float32"));
+  }
+}
+
+TEST(GradCheck, FindsAGrossFaultInFloat32) {
+  const auto f = [](const Tensor& x) {
+    return square_with([](const Tensor& g, const Tensor& x) { return 2.1 * g * x; })(x.to(float32));
+  };
+  EXPECT_EQ(gradcheck(f, {input()}).wrong, 6);
+}
+
+TEST(GradCheck, FindsANondeterministicForward) {
+  int calls = 0;
+  const GradCheck check = gradcheck([&calls](const Tensor& x) { return x * x + 1e-9 * ++calls; }, {input()});
+  EXPECT_FALSE(check.ok());
+  EXPECT_EQ(check.failure_cause, Cause::nondeterminism);
+  EXPECT_THAT(check.explain(), HasSubstr("two forward runs"));
+}
+
+TEST(GradCheck, FindsABackwardThatChangesFromWalkToWalk) {
+  const GradCheck check = gradcheck(
+      [](const Tensor& x) {
+        Tensor y = no_grad([&] { return x * x; });
+        return record("fickle", {x}, y, saving(x), [walk = 0](const Tensor& g, const Tensor& x) mutable {
+          return std::vector{2 * g * x * (1 + 1e-12 * walk++)};
+        });
+      },
+      {input()});
+  EXPECT_EQ(check.failure_cause, Cause::nondeterminism) << check.explain();
+}
+
+TEST(GradCheck, FindsAnInputTheGraphDoesNotReach) {
+  const GradCheck check =
+      gradcheck([](const Tensor& a, const Tensor& b) { return a * b.detach(); }, {input(), input()});
+  EXPECT_EQ(check.wrong, 6);
+  EXPECT_EQ(check.worst[0].input, 1);
+  EXPECT_EQ(check.worst[0].cause, Cause::no_gradient) << check.explain();
+  // No gradient is right where nothing depends on the input.
+  EXPECT_THAT([](const Tensor& a, const Tensor&) { return a * a; }, PassesGradCheck(input(), input()));
+}
+
+TEST(GradCheck, FindsNaN) {
+  const GradCheck check = gradcheck(
+      square_with([](const Tensor& g, const Tensor& x) { return 2 * g * x * (x - 0.5) / (x - 0.5); }), {input()});
+  ASSERT_EQ(check.wrong, 1) << check.explain();
+  EXPECT_EQ(check.worst[0].element, Shape({0, 0}));
+  EXPECT_EQ(check.worst[0].cause, Cause::not_finite);
+}
+
+TEST(GradCheck, SharedElementsAreCheckedOneByOne) {  // B54
+  const Tensor x = expand(tensor({3.0}), {4});
+  const GradCheck check = gradcheck([](const Tensor& x) { return sum(x * x); }, {x});
+  EXPECT_TRUE(check.ok()) << check.explain();
+  EXPECT_EQ(check.right, 4);
+  EXPECT_THAT(check.explain(), HasSubstr("share memory"));
+}
+
+TEST(GradCheck, SamplesLargeInputsAndSaysSo) {
+  const GradCheck check = gradcheck([](const Tensor& x) { return x * x; }, {full({40, 50}, 1.5)}, {.max_entries = 30});
+  EXPECT_TRUE(check.ok());
+  EXPECT_EQ(check.right, 30);
+  EXPECT_THAT(check.explain(), HasSubstr("30 of 2000 entries"));
+}
+
+TEST(GradCheck, WorksAtExtremeScales) {
+  for (const double scale : {1e-30, 1e-8, 1e8, 1e30})
+    EXPECT_THAT([](const Tensor& x) { return norm(x); }, PassesGradCheck(input() * scale)) << scale;
+  EXPECT_THAT([](const Tensor& x) { return log(x); }, PassesGradCheck(tensor({1e-5, 1e-3, 1.0, 1e6})));
+  EXPECT_THAT([](const Tensor& x) { return sin(x); }, PassesGradCheck(tensor({1000.0, -300.0, 0.0})));
+}
+
+TEST(GradCheck, IntegerInputsPassThrough) {
+  const auto scaled = [](const Tensor& x, const Tensor& n) { return x * n; };
+  EXPECT_THAT(scaled, PassesGradCheck(input(), tensor(std::vector<std::int64_t>{1, 2, 3})));
+  EXPECT_THROW(gradcheck([](const Tensor& n) { return n; }, {arange(3)}), ValueError);
+  EXPECT_THROW(gradcheck(scaled, {input()}), ValueError);  // two are needed
+}
+
+TEST(GradCheck, SecondOrderFindsWhatFirstOrderCannot) {
+  // The first derivative is right, but recorded as if it did not depend on x.
+  const auto half = square_with([](const Tensor& g, const Tensor& x) { return 2 * g * x.detach(); });
+  EXPECT_THAT(half, PassesGradCheck(input()));
+  EXPECT_THAT(half, Not(PassesGradGradCheck(input())));
+}
+
+// Thousands of entries of smooth functions: not one may be accused, nor left open.
+TEST(GradCheck, AccusesNoSmoothFunction) {
+  Generator generator(7);
+  Tensor x = empty({40, 5}, {.dtype = float64});
+  fill_normal(x, generator);
+  std::int64_t right = 0, entries = 0;
+  const auto check = [&](const char* name, auto f, const Tensor& x) {
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      const GradCheck check = gradcheck(f, {x}, {.seed = seed});
+      EXPECT_EQ(check.wrong, 0) << name << "\n" << check.explain();
+      right += check.right;
+      entries += check.entries;
+    }
+  };
+  check(
+      "exp", [](const Tensor& x) { return exp(x); }, x);
+  check(
+      "tanh", [](const Tensor& x) { return tanh(x); }, x);
+  check(
+      "log", [](const Tensor& x) { return log(x * x + 0.1); }, x);
+  check(
+      "sin of a square", [](const Tensor& x) { return sin(3 * x * x); }, x);
+  check(
+      "reciprocal", [](const Tensor& x) { return 1 / (1 + x * x); }, x);
+  check(
+      "erf", [](const Tensor& x) { return erf(x); }, x);
+  check(
+      "square", [](const Tensor& x) { return square(x + 1000); }, x);
+  check(
+      "logsumexp", [](const Tensor& x) { return logsumexp(x, 1); }, x);
+  check(
+      "var", [](const Tensor& x) { return var(x, 0); }, x);
+  check(
+      "norm", [](const Tensor& x) { return norm(x, 3, 1); }, x);
+  check(
+      "difference of large values", [](const Tensor& x) { return (x + 1e6) - (x * x + 1e6); }, x);
+  EXPECT_GE(static_cast<double>(right), 0.99 * static_cast<double>(entries));
+}
+
+}  // namespace
+}  // namespace tally
