@@ -91,12 +91,6 @@ Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
   return y;
 }
 
-Tensor dot(const Tensor& a, const Tensor& b, Where where) {
-  if (a.dim() != 1 || b.dim() != 1 || a.numel() != b.numel())
-    throw ShapeError("dot", operands(a, b) + " are not two vectors of one length", where);
-  return matmul(a, b, where);
-}
-
 namespace {
 
 // x [n, in]. One op, so that y is written once more, not read and written by an op of its own.

@@ -12,9 +12,6 @@ namespace tally {
 /// a column, and that dim is not in the result: two vectors give their 0-d inner product.
 Tensor matmul(const Tensor& a, const Tensor& b, Where where = Where::here());
 
-/// The inner product of two vectors of one length.
-Tensor dot(const Tensor& a, const Tensor& b, Where where = Where::here());
-
 /// y = x · Wᵀ + b for x [..., in], weight [out, in] and, if given, bias [out].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, Where where = Where::here());
 
