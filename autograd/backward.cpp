@@ -131,7 +131,8 @@ class Walk {
     throw AutogradError(node.name,
                         "backward returned " + describe(grad) + " as the gradient of input " + std::to_string(input) +
                             ", which is " + name_of(edge.dtype) + " " + to_string(edge.shape) + " on " +
-                            name_of(edge.device),
+                            name_of(edge.device) +
+                            (grad.shape() == edge.shape ? "" : "; an input that was broadcast needs sum_to its shape"),
                         node.where);
   }
 
@@ -182,7 +183,11 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
   walk.want(inputs);
   GradMode mode(options.create_graph);
   start(walk, outputs, cotangents, where);
-  return walk.results;
+  walk.leaves.clear();
+  // Nothing that a caller may change in place shares memory with a cotangent or another gradient.
+  for (Tensor& result : walk.results)
+    if (result.defined() && result.is_leaf() && !result.is_unique()) result = result.clone(where);
+  return std::move(walk.results);
 }
 
 }  // namespace tally
