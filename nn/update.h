@@ -1,0 +1,62 @@
+// Updates of many arrays at once: an update is a struct with constants and a function over one element of each of its
+// arrays, which it may change. Written with IEEE operations alone, it gives the same bits on both devices.
+//
+//   struct AddTo {
+//     using Element = float;
+//     static constexpr int arrays = 2;
+//     TALLY_HD void operator()(float& a, const float& b) const { a = a + b; }
+//   };
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include <tally/core/device.h>
+#include <tally/core/dtype.h>
+#include <tally/core/hd.h>
+#include <tally/core/parallel.h>
+#include <tally/core/tensor.h>
+
+namespace tally::detail {
+
+/// The arrays of one tensor and its update.
+template <class Update> struct Part {
+  typename Update::Element* data[Update::arrays];
+  std::int64_t count;
+  Update update;
+
+  TALLY_HD void run(std::int64_t i) const { run(i, std::make_integer_sequence<int, Update::arrays>{}); }
+
+ private:
+  template <int... K> TALLY_HD void run(std::int64_t i, std::integer_sequence<int, K...>) const {
+    update(data[K][i]...);
+  }
+};
+
+/// A part from dense tensors of one shape and of Update's element type.
+template <class Update, class... Tensors>
+Part<Update> part_of(const Update& update, const Tensor& first, const Tensors&... others) {
+  using T = typename Update::Element;
+  return {{first.data<T>(), others.template data<T>()...}, first.numel(), update};
+}
+
+template <class Update> void run_parts(Cpu, const std::vector<Part<Update>>& parts) {
+  for (const Part<Update>& part : parts)
+    parallel_for(part.count, 1 << 14, [&part](std::int64_t begin, std::int64_t end) {
+      const Part<Update> local = part;  // so that its constants stay in registers
+      for (std::int64_t i = begin; i < end; ++i) local.run(i);
+    });
+}
+
+/// One launch for all parts. Nothing is written once an error has been reported (core/cuda/status.h). Instantiated for
+/// the library's updates in nn/cuda/update.cu.
+template <class Update> void run_parts(Cuda, const std::vector<Part<Update>>& parts);
+
+/// f(TypeTag<T>{}) for a floating dtype.
+template <class F> void visit_floating(DType dtype, F&& f) {
+  visit(dtype, [&](auto tag) {
+    if constexpr (is_float_type<typename decltype(tag)::type>) f(tag);
+  });
+}
+
+}  // namespace tally::detail

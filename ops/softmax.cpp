@@ -1,0 +1,49 @@
+#include <tally/ops/softmax.h>
+
+#include <tally/autograd/record.h>
+#include <tally/core/error.h>
+#include <tally/ops/operators.h>
+#include <tally/ops/reduce.h>
+#include <tally/ops/reduce_backend.h>
+#include <tally/ops/unary.h>
+
+namespace tally {
+
+detail::ShiftedSums detail::shifted_sums(const char* op, const Tensor& x, const Dims& dims, Where where) {
+  if (!is_floating(x.dtype())) throw DTypeError(op, describe(x) + " is not floating; use .to(float32)", where);
+  const ReducePlan plan = plan_reduction(op, x, dims, keepdim, where);
+  const DType computed = x.dtype() == float64 ? float64 : float32;
+  // LogSumExp's accumulator is this pair.
+  const Tensor pairs = empty({plan.lists.outputs(), 2}, {.dtype = computed, .device = x.device()}, where);
+  const Tensor unused = empty(plan.shape, {.dtype = x.dtype(), .device = x.device()}, where);
+  const ReduceCall call{.x = x.detach(), .lists = plan.lists, .first = unused, .second = {}, .accumulators = pairs};
+  if (plan.lists.outputs() > 0) on(x.device(), [&](auto backend) { reduce(backend, LogSumExp{}, call); });
+  Shape strides = contiguous_strides(plan.kept_shape);
+  for (int d = 0; d < strides.size(); ++d) strides[d] *= 2;
+  return {Tensor(pairs.storage(), 0, plan.kept_shape, strides, computed),
+          Tensor(pairs.storage(), 1, plan.kept_shape, strides, computed)};
+}
+
+Tensor softmax(const Tensor& x, Dims dims, Where where) {
+  const Tensor y = no_grad([&] {
+    const detail::ShiftedSums sums = detail::shifted_sums("softmax", x, dims, where);
+    return (exp(x - sums.max, where) / sums.sum).to(x.dtype(), where);
+  });
+  return record(
+      "softmax", {x}, y, saving(output),
+      [dims](const Tensor& grad, const Tensor& y) { return std::vector{y * (grad - sum(y * grad, dims, keepdim))}; },
+      where);
+}
+
+Tensor log_softmax(const Tensor& x, Dims dims, Where where) {
+  const Tensor y = no_grad([&] {
+    const detail::ShiftedSums sums = detail::shifted_sums("log_softmax", x, dims, where);
+    return ((x - sums.max) - log(sums.sum, where)).to(x.dtype(), where);
+  });
+  return record(
+      "log_softmax", {x}, y, saving(output),
+      [dims](const Tensor& grad, const Tensor& y) { return std::vector{grad - exp(y) * sum(grad, dims, keepdim)}; },
+      where);
+}
+
+}  // namespace tally
