@@ -57,10 +57,10 @@ Tensor cat(const std::vector<Tensor>& tensors, std::int64_t dim, Where where) {
   const Tensor& first = parts[0];
   if (first.dim() == 0) throw ShapeError("cat", describe(first) + " has no dim to join along; use stack", where);
   const int d = normalize_dim("cat", dim, first.dim(), where);
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    Shape shape = parts[i].shape();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Shape shape = all[i].shape();
     if (shape.size() == first.dim()) shape[d] = first.shape()[d];
-    if (shape != first.shape()) throw_misfit("cat", first, parts[i], i, where);
+    if (shape != first.shape() && !adds_nothing(all[i])) throw_misfit("cat", first, all[i], i, where);
   }
   return joined("cat", parts, d, where);
 }
