@@ -21,8 +21,7 @@ constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 /// N values that are loaded and stored in one access.
-template <class T, int N = 16 / sizeof(T)>
-struct alignas(sizeof(T) * N) Vector {
+template <class T, int N = 16 / sizeof(T)> struct alignas(sizeof(T) * N) Vector {
   static constexpr int size = N;
   T values[N];
   TALLY_HD T& operator[](int i) { return values[i]; }
@@ -33,33 +32,15 @@ struct alignas(sizeof(T) * N) Vector {
 
 namespace detail {
 
-template <std::size_t Bytes>
-struct WordOf;
-template <>
-struct WordOf<1> {
-  using type = unsigned char;
-};
-template <>
-struct WordOf<2> {
-  using type = unsigned short;
-};
-template <>
-struct WordOf<4> {
-  using type = unsigned int;
-};
-template <>
-struct WordOf<8> {
-  using type = uint2;
-};
-template <>
-struct WordOf<16> {
-  using type = uint4;
-};
-template <class T>
-using Word = typename WordOf<sizeof(T)>::type;
+template <std::size_t Bytes> struct WordOf;
+template <> struct WordOf<1> { using type = unsigned char; };
+template <> struct WordOf<2> { using type = unsigned short; };
+template <> struct WordOf<4> { using type = unsigned int; };
+template <> struct WordOf<8> { using type = uint2; };
+template <> struct WordOf<16> { using type = uint4; };
+template <class T> using Word = typename WordOf<sizeof(T)>::type;
 
-template <class To, class From>
-__device__ __forceinline__ To bits_as(const From& from) {
+template <class To, class From> __device__ __forceinline__ To bits_as(const From& from) {
   static_assert(sizeof(To) == sizeof(From) && std::is_trivially_copyable_v<To>);
   To to;
   memcpy(&to, &from, sizeof to);
@@ -71,8 +52,7 @@ __device__ __forceinline__ To bits_as(const From& from) {
 // Values of 1, 2, 4, 8 or 16 bytes, aligned to their size.
 
 /// For data that is read once: do not let it push other data out of the caches (ld.cs).
-template <class T>
-__device__ __forceinline__ T load_streaming(const T* address) {
+template <class T> __device__ __forceinline__ T load_streaming(const T* address) {
 #if defined(TALLY_SIMT)
   return *simt::aligned(address);
 #else
@@ -81,8 +61,7 @@ __device__ __forceinline__ T load_streaming(const T* address) {
 }
 
 /// For data that another block wrote during this launch: read it where all blocks meet, past the L1 cache (ld.cg).
-template <class T>
-__device__ __forceinline__ T load_coherent(const T* address) {
+template <class T> __device__ __forceinline__ T load_coherent(const T* address) {
 #if defined(TALLY_SIMT)
   return *simt::aligned(address);
 #else
@@ -91,8 +70,7 @@ __device__ __forceinline__ T load_coherent(const T* address) {
 }
 
 /// For data that is not read again soon (st.cs).
-template <class T>
-__device__ __forceinline__ void store_streaming(T* address, const T& value) {
+template <class T> __device__ __forceinline__ void store_streaming(T* address, const T& value) {
 #if defined(TALLY_SIMT)
   *simt::aligned(address) = value;
 #else
@@ -101,13 +79,11 @@ __device__ __forceinline__ void store_streaming(T* address, const T& value) {
 }
 
 /// 16 bytes from an address aligned to 16: streaming, as most data is read once.
-template <class T>
-__device__ __forceinline__ Vector<T> load_vector(const T* address) {
+template <class T> __device__ __forceinline__ Vector<T> load_vector(const T* address) {
   return load_streaming(reinterpret_cast<const Vector<T>*>(address));
 }
 
-template <class T>
-__device__ __forceinline__ void store_vector(T* address, const Vector<T>& vector) {
+template <class T> __device__ __forceinline__ void store_vector(T* address, const Vector<T>& vector) {
   store_streaming(reinterpret_cast<Vector<T>*>(address), vector);
 }
 
@@ -115,28 +91,23 @@ __device__ __forceinline__ void store_vector(T* address, const Vector<T>& vector
 
 #if defined(TALLY_SIMT)
 
-template <class T>
-T shuffle(const T& value, int lane, unsigned mask = kAllLanes, Where where = Where::here()) {
+template <class T> T shuffle(const T& value, int lane, unsigned mask = kAllLanes, Where where = Where::here()) {
   return __shfl_sync(mask, value, lane, kWarp, where);
 }
-template <class T>
-T shuffle_xor(const T& value, int offset, unsigned mask = kAllLanes, Where where = Where::here()) {
+template <class T> T shuffle_xor(const T& value, int offset, unsigned mask = kAllLanes, Where where = Where::here()) {
   return __shfl_xor_sync(mask, value, offset, kWarp, where);
 }
-template <class T>
-T shuffle_down(const T& value, int offset, unsigned mask = kAllLanes, Where where = Where::here()) {
+template <class T> T shuffle_down(const T& value, int offset, unsigned mask = kAllLanes, Where where = Where::here()) {
   return __shfl_down_sync(mask, value, offset, kWarp, where);
 }
-template <class T>
-T shuffle_up(const T& value, int offset, unsigned mask = kAllLanes, Where where = Where::here()) {
+template <class T> T shuffle_up(const T& value, int offset, unsigned mask = kAllLanes, Where where = Where::here()) {
   return __shfl_up_sync(mask, value, offset, kWarp, where);
 }
 
 #else
 
 namespace detail {
-template <class T, class Shuffle>
-__device__ __forceinline__ T by_words(const T& value, Shuffle shuffle) {
+template <class T, class Shuffle> __device__ __forceinline__ T by_words(const T& value, Shuffle shuffle) {
   static_assert(std::is_trivially_copyable_v<T>);
   constexpr int kWords = (sizeof(T) + 3) / 4;
   unsigned words[kWords] = {};
@@ -149,20 +120,16 @@ __device__ __forceinline__ T by_words(const T& value, Shuffle shuffle) {
 }
 }  // namespace detail
 
-template <class T>
-__device__ __forceinline__ T shuffle(const T& value, int lane, unsigned mask = kAllLanes) {
+template <class T> __device__ __forceinline__ T shuffle(const T& value, int lane, unsigned mask = kAllLanes) {
   return detail::by_words(value, [=](unsigned word) { return __shfl_sync(mask, word, lane); });
 }
-template <class T>
-__device__ __forceinline__ T shuffle_xor(const T& value, int offset, unsigned mask = kAllLanes) {
+template <class T> __device__ __forceinline__ T shuffle_xor(const T& value, int offset, unsigned mask = kAllLanes) {
   return detail::by_words(value, [=](unsigned word) { return __shfl_xor_sync(mask, word, offset); });
 }
-template <class T>
-__device__ __forceinline__ T shuffle_down(const T& value, int offset, unsigned mask = kAllLanes) {
+template <class T> __device__ __forceinline__ T shuffle_down(const T& value, int offset, unsigned mask = kAllLanes) {
   return detail::by_words(value, [=](unsigned word) { return __shfl_down_sync(mask, word, offset); });
 }
-template <class T>
-__device__ __forceinline__ T shuffle_up(const T& value, int offset, unsigned mask = kAllLanes) {
+template <class T> __device__ __forceinline__ T shuffle_up(const T& value, int offset, unsigned mask = kAllLanes) {
   return detail::by_words(value, [=](unsigned word) { return __shfl_up_sync(mask, word, offset); });
 }
 

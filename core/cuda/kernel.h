@@ -63,29 +63,23 @@ void launch(void (*kernel)(Parameters...), const Grid& grid, Arguments&&... argu
 #if defined(TALLY_SIMT)
 
 /// The block's dynamic shared memory, aligned to 16.
-template <class T>
-T* shared_memory() {
-  return static_cast<T*>(simt::dynamic_shared());
-}
+template <class T> T* shared_memory() { return static_cast<T*>(simt::dynamic_shared()); }
 
 /// The block's one T: a struct of the kernel's shared variables, without constructors. Two uses of one type in a kernel
 /// are the same memory, which the emulation reports unless they stand on one line.
-template <class T>
-T& shared(Where where = Where::here()) {
+template <class T> T& shared(Where where = Where::here()) {
   static char kind;
   return *static_cast<T*>(simt::static_shared(&kind, sizeof(T), alignof(T), where));
 }
 
 #elif defined(__CUDACC__)
 
-template <class T>
-__device__ __forceinline__ T* shared_memory() {
+template <class T> __device__ __forceinline__ T* shared_memory() {
   extern __shared__ __align__(16) unsigned char tally_shared_memory[];
   return reinterpret_cast<T*>(tally_shared_memory);
 }
 
-template <class T>
-__device__ __forceinline__ T& shared() {
+template <class T> __device__ __forceinline__ T& shared() {
   __shared__ T memory;
   return memory;
 }

@@ -1,9 +1,7 @@
 #include <tally/core/cuda/simt/block.h>
 
 #include <cfenv>
-#include <cstdio>
 #include <cstring>
-#include <map>
 
 #include <tally/core/cuda/simt/device.h>
 #include <tally/core/error.h>
@@ -11,35 +9,6 @@
 namespace tally::cuda::simt {
 
 namespace {
-
-struct Abandoned {};  // leaves a thread whose block has failed
-
-std::string hex(unsigned mask) {
-  char text[16];
-  std::snprintf(text, sizeof text, "0x%08x", mask);
-  return text;
-}
-
-std::string at(Where where) { return std::string(where.file) + ":" + std::to_string(where.line); }
-
-std::string list(const std::vector<unsigned>& sorted) {
-  std::string text;
-  for (std::size_t i = 0; i < sorted.size();) {
-    std::size_t last = i;
-    while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
-    text += (i == 0 ? "" : ", ") + std::to_string(sorted[i]);
-    if (last > i) text += "-" + std::to_string(sorted[last]);
-    i = last + 1;
-  }
-  return (sorted.size() == 1 ? "thread " : "threads ") + text;
-}
-
-std::string lanes(unsigned mask) {
-  std::string text;
-  for (unsigned lane = 0; lane < 32; ++lane)
-    if (mask >> lane & 1) text += (text.empty() ? "" : ", ") + std::to_string(lane);
-  return text;
-}
 
 bool same_place(Where a, Where b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
 
@@ -167,30 +136,10 @@ void Block::wake(unsigned thread) {
   ready_.push_back(thread);
 }
 
-void Block::fail(const std::string& text, Where where) {
-  const std::string block =
-      std::to_string(blockIdx.x) + ", " + std::to_string(blockIdx.y) + ", " + std::to_string(blockIdx.z);
-  if (!error_)
-    error_ = std::make_exception_ptr(
-        CudaError(launch_->name, "thread " + std::to_string(current_) + " of block (" + block + ") " + text, where));
-  throw Abandoned();
-}
-
 void Block::exchange(const Exchange& exchange) {
   Warp& warp = warps_[current_ / 32];
   const unsigned mask = exchange.mask;
-  if (!(mask >> lane() & 1))
-    fail("is lane " + std::to_string(lane()) + " and calls " + exchange.what + " with mask " + hex(mask) +
-             ", which does not name it",
-         exchange.where);
-  if (const unsigned gone = mask & ~warp.present)
-    fail("calls " + std::string(exchange.what) + " with mask " + hex(mask) +
-             ", but these lanes have returned or never were: " + lanes(gone),
-         exchange.where);
-  if (exchange.bytes > 0 && !(mask >> exchange.source & 1))
-    fail("reads from lane " + std::to_string(exchange.source) + " in " + exchange.what + ", which mask " + hex(mask) +
-             " does not name",
-         exchange.where);
+  check_mask(exchange);
   void* meeting = exchange.orders_memory ? &warp.meetings[warp.exchanges % 2] : nullptr;
   if (meeting) release(meeting);
   self().exchange = exchange;
@@ -233,7 +182,7 @@ unsigned Block::vote(const Exchange& exchange, bool predicate) {
 
 int Block::barrier(const char* what, bool predicate, Where where) {
   if (at_barrier_ == 0) barrier_ = where;
-  if (!same_place(barrier_, where)) fail("is at another barrier than those that wait at " + at(barrier_), where);
+  if (!same_place(barrier_, where)) fail_at_two_barriers(where);
   self().exchange = {what, where, 0, nullptr, nullptr, 0, 0, false};
   self().predicate = predicate;
   self().state = State::at_barrier;
@@ -256,24 +205,6 @@ void Block::release_barrier() {
   }
   at_barrier_ = 0;
   ++barriers_;
-}
-
-std::string Block::stuck() const {
-  std::map<std::string, std::vector<unsigned>> groups;
-  for (unsigned i = 0; i < threads_.size(); ++i) {
-    const Thread& thread = threads_[i];
-    const Exchange& wait = thread.exchange;
-    if (thread.state == State::returned)
-      groups["returned"].push_back(i);
-    else
-      groups[std::string("waits at ") + wait.what + (wait.mask != 0 ? " with mask " + hex(wait.mask) : "") + " at " +
-             at(wait.where)]
-          .push_back(i);
-  }
-  std::string text = "is stuck in block (" + std::to_string(blockIdx.x) + ", " + std::to_string(blockIdx.y) + ", " +
-                     std::to_string(blockIdx.z) + "), its threads wait for one another";
-  for (const auto& [what, threads] : groups) text += "\n  " + list(threads) + ": " + what;
-  return text;
 }
 
 }  // namespace tally::cuda::simt

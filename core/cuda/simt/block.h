@@ -33,6 +33,7 @@ class Block {
   SharedMemory& shared() { return shared_; }
 
  private:
+  struct Abandoned {};  // leaves a thread whose block has failed
   enum class State { ready, exchanging, at_barrier, returned };
   struct Thread {
     Fiber* fiber = nullptr;  // since it has begun
@@ -55,6 +56,8 @@ class Block {
   void wait();
   void wake(unsigned thread);
   void complete(unsigned mask);
+  void check_mask(const Exchange& exchange);
+  [[noreturn]] void fail_at_two_barriers(Where where);
   void release_barrier();
   void abandon();
   std::string stuck() const;

@@ -32,8 +32,7 @@ constexpr int warpSize = 32;
 namespace tally::cuda::simt {
 
 /// `address`, or a report where a GPU would trap.
-template <class T>
-T* aligned(T* address) {
+template <class T> T* aligned(T* address) {
   if (reinterpret_cast<std::uintptr_t>(address) % sizeof(T) != 0) misaligned(address, sizeof(T));
   return address;
 }
@@ -47,8 +46,7 @@ T shuffle(const char* what, unsigned mask, const T& value, int width, Where wher
   return result;
 }
 
-template <class T, class Change>
-T atomic_update(T* address, Change change) {
+template <class T, class Change> T atomic_update(T* address, Change change) {
   T old;
   __atomic_load(address, &old, __ATOMIC_RELAXED);
   for (;;) {
@@ -119,36 +117,28 @@ inline void __threadfence() { tally::cuda::simt::fence(); }
 inline void __threadfence_block() { tally::cuda::simt::fence(); }
 
 // Atomics.
-template <class T>
-T atomicAdd(T* address, std::type_identity_t<T> value) {
+template <class T> T atomicAdd(T* address, std::type_identity_t<T> value) {
   return tally::cuda::simt::atomic_update(address, [=](T old) { return static_cast<T>(old + value); });
 }
-template <class T>
-T atomicSub(T* address, std::type_identity_t<T> value) {
+template <class T> T atomicSub(T* address, std::type_identity_t<T> value) {
   return tally::cuda::simt::atomic_update(address, [=](T old) { return static_cast<T>(old - value); });
 }
-template <class T>
-T atomicMax(T* address, std::type_identity_t<T> value) {
+template <class T> T atomicMax(T* address, std::type_identity_t<T> value) {
   return tally::cuda::simt::atomic_update(address, [=](T old) { return std::max(old, value); });
 }
-template <class T>
-T atomicMin(T* address, std::type_identity_t<T> value) {
+template <class T> T atomicMin(T* address, std::type_identity_t<T> value) {
   return tally::cuda::simt::atomic_update(address, [=](T old) { return std::min(old, value); });
 }
-template <class T>
-T atomicOr(T* address, std::type_identity_t<T> value) {
+template <class T> T atomicOr(T* address, std::type_identity_t<T> value) {
   return tally::cuda::simt::atomic_update(address, [=](T old) { return old | value; });
 }
-template <class T>
-T atomicAnd(T* address, std::type_identity_t<T> value) {
+template <class T> T atomicAnd(T* address, std::type_identity_t<T> value) {
   return tally::cuda::simt::atomic_update(address, [=](T old) { return old & value; });
 }
-template <class T>
-T atomicExch(T* address, std::type_identity_t<T> value) {
+template <class T> T atomicExch(T* address, std::type_identity_t<T> value) {
   return tally::cuda::simt::atomic_update(address, [=](T) { return value; });
 }
-template <class T>
-T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
+template <class T> T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
   return tally::cuda::simt::atomic_update(address, [=](T old) { return old == expected ? value : old; });
 }
 inline unsigned atomicInc(unsigned* address, unsigned limit) {
@@ -156,22 +146,10 @@ inline unsigned atomicInc(unsigned* address, unsigned limit) {
 }
 
 // Loads and stores with hints.
-template <class T>
-T __ldg(const T* address) {
-  return *address;
-}
-template <class T>
-T __ldcg(const T* address) {
-  return *address;
-}
-template <class T>
-T __ldcs(const T* address) {
-  return *address;
-}
-template <class T>
-void __stcs(T* address, std::type_identity_t<T> value) {
-  *address = value;
-}
+template <class T> T __ldg(const T* address) { return *address; }
+template <class T> T __ldcg(const T* address) { return *address; }
+template <class T> T __ldcs(const T* address) { return *address; }
+template <class T> void __stcs(T* address, std::type_identity_t<T> value) { *address = value; }
 
 // Bits and arithmetic.
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
@@ -190,11 +168,5 @@ inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); 
 inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
 inline double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
-template <class T>
-constexpr T min(T a, std::type_identity_t<T> b) {
-  return b < a ? b : a;
-}
-template <class T>
-constexpr T max(T a, std::type_identity_t<T> b) {
-  return a < b ? b : a;
-}
+template <class T> constexpr T min(T a, std::type_identity_t<T> b) { return b < a ? b : a; }
+template <class T> constexpr T max(T a, std::type_identity_t<T> b) { return a < b ? b : a; }

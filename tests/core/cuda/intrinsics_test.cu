@@ -138,16 +138,14 @@ TEST_F(Intrinsics, ShufflesOfStructs) {
   }
 }
 
-template <class T>
-__global__ void copy_vectors(const T* in, T* out) {
+template <class T> __global__ void copy_vectors(const T* in, T* out) {
   Vector<T> vector = load_vector(in + threadIdx.x * Vector<T>::size);
   TALLY_UNROLL
   for (int i = 0; i < vector.size; ++i) vector[i] = vector[i] + T(1);
   store_vector(out + threadIdx.x * Vector<T>::size, vector);
 }
 
-template <class T>
-void expect_vectors_copied() {
+template <class T> void expect_vectors_copied() {
   std::vector<T> values(32 * Vector<T>::size);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(i % 100);
   Array<T> in(values), out(values.size());
@@ -169,8 +167,7 @@ struct Pair {
   int index;
 };
 
-template <class T>
-__global__ void copy_scalars(const T* in, T* out) {
+template <class T> __global__ void copy_scalars(const T* in, T* out) {
   store_streaming(out + threadIdx.x, load_streaming(in + threadIdx.x));
   store_streaming(out + 32 + threadIdx.x, load_coherent(in + threadIdx.x));
 }

@@ -43,11 +43,11 @@ TEST_F(Simt, StuckKernelsAreReportedWithThreadsAndLines) {
   const std::string text = report_of(waits_in_two_ways, {1, 64, 0, "two_ways"});
   const auto line = [](int offset) { return "simt_test.cu:" + std::to_string(kStuckLine + offset); };
   EXPECT_TRUE(contains(text, "two_ways: is stuck in block (0, 0, 0)")) << text;
-  EXPECT_TRUE(contains(text, "threads 0-30: waits at __shfl_sync with mask 0xffffffff at ")) << text;
+  EXPECT_TRUE(contains(text, "threads 0-30 wait at __shfl_sync with mask 0xffffffff at ")) << text;
   EXPECT_TRUE(contains(text, line(0))) << text;
-  EXPECT_TRUE(contains(text, "threads 31-39, 41-63: waits at __syncthreads at ")) << text;
+  EXPECT_TRUE(contains(text, "threads 31-39, 41-63 wait at __syncthreads at ")) << text;
   EXPECT_TRUE(contains(text, line(2))) << text;
-  EXPECT_TRUE(contains(text, "thread 40: returned")) << text;
+  EXPECT_TRUE(contains(text, "threads 40 returned")) << text;
 }
 
 __global__ void different_masks() { __syncwarp(threadIdx.x < 16 ? 0xffffffffu : 0x0000fff0u | 1u << threadIdx.x); }
@@ -77,8 +77,9 @@ __global__ void reads_unnamed() {
 TEST_F(Simt, WrongMasksAreReported) {
   EXPECT_TRUE(contains(report_of(not_in_mask, {1, 32}), "is lane 3 and calls __shfl_sync with mask 0xfffffff0"));
   EXPECT_NE(report_of(names_returned, {1, 32}), "");
-  EXPECT_TRUE(contains(report_of(names_returned, {1, 16}), "have returned or never were: 16, 17, 18, 19"));
-  EXPECT_TRUE(contains(report_of(reads_unnamed, {1, 32}), "__shfl_xor_sync, which mask 0x0000ffff does not name"));
+  EXPECT_TRUE(contains(report_of(names_returned, {1, 16}), "have returned or never were: 16-31"));
+  EXPECT_TRUE(
+      contains(report_of(reads_unnamed, {1, 32}), "by __shfl_xor_sync with mask 0x0000ffff, which does not name it"));
 }
 
 __global__ void vector_at(const float* address) { load_vector(address + 1); }
@@ -138,8 +139,7 @@ TEST_F(Simt, SharedMemoryIsPoisonedBeforeEachBlock) {
 }
 
 // Thread 0 adds up what all have written; the barrier before is what makes it right.
-template <bool Barrier>
-__global__ void sum_by_one(float* out) {
+template <bool Barrier> __global__ void sum_by_one(float* out) {
   struct Shared {
     float values[64];
   };
@@ -168,15 +168,34 @@ TEST_F(Simt, AMissingBarrierChangesTheResult) {
 
 #else
 
-TEST(SimtDeathTest, AMissingBarrierIsADataRace) {
+template <bool Barrier> __global__ void read_neighbour(float* out) {
+  struct Shared {
+    float values[32];
+  };
+  Shared& s = shared<Shared>();
+  s.values[threadIdx.x] = shuffle_xor(1.f, 1);
+  shuffle_xor(1.f, 1);  // waits for the others, but does not order memory
+  if (Barrier) __syncwarp();
+  const float value = s.values[threadIdx.x ^ 1];
+  if (threadIdx.x == 0) *out = value;
+}
+
+__global__ void write_one(float* out) { *out = static_cast<float>(blockIdx.x); }
+
+TEST(SimtDeathTest, DataRaces) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto sum = [](auto kernel) {
+  const auto run = [](auto kernel, Grid grid) {
     Array<float> out(1);
-    launch(kernel, {1, 64}, out.data());
+    launch(kernel, grid, out.data());
     std::exit(0);
   };
-  EXPECT_EXIT(sum(sum_by_one<true>), testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(sum(sum_by_one<false>), testing::ExitedWithCode(66), "data race.*simt_test.cu");
+  const auto fine = testing::ExitedWithCode(0), race = testing::ExitedWithCode(66);
+  const Grid two_warps{1, 64}, warp{1, 32};
+  EXPECT_EXIT(run(sum_by_one<true>, two_warps), fine, "");
+  EXPECT_EXIT(run(sum_by_one<false>, two_warps), race, "data race");
+  EXPECT_EXIT(run(read_neighbour<true>, warp), fine, "");
+  EXPECT_EXIT(run(read_neighbour<false>, warp), race, "data race");
+  EXPECT_EXIT(run(write_one, warp), race, "data race");
 }
 
 #endif

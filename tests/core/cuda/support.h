@@ -17,8 +17,7 @@ class CudaTest : public testing::Test {
   }
 };
 
-template <class T>
-class Array {
+template <class T> class Array {
  public:
   explicit Array(std::size_t size) : size_(size), data_(static_cast<T*>(allocate(size * sizeof(T)))) {}
   explicit Array(const std::vector<T>& values) : Array(values.size()) {
@@ -41,8 +40,7 @@ class Array {
 };
 
 /// What calling `f` throws, or "" if it returns.
-template <class Error, class F>
-std::string message_of(F f) {
+template <class Error, class F> std::string message_of(F f) {
   try {
     f();
   } catch (const Error& error) {
