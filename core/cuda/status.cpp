@@ -35,7 +35,7 @@ class Board {
   Status status() const { return {word_, 0}; }
 
   Status watch(const Site& site) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(sites_mutex_);
     std::size_t i = 0;
     while (i < sites_.size() && !same(sites_[i], site)) ++i;
     if (i == sites_.size()) sites_.push_back(site);
@@ -43,26 +43,34 @@ class Board {
   }
 
   void check_now() {
-    Site site;
-    Report report;
+    const cudaStream_t stream = current_stream();
+    if (empty()) return check(cudaStreamSynchronize(stream), "synchronize");
+    StatusWord read;
     {
-      std::lock_guard lock(mutex_);
-      const cudaStream_t stream = current_stream();
-      if (!sites_.empty())
-        check(cudaMemcpyAsync(copy_, word_, sizeof(StatusWord), cudaMemcpyDeviceToHost, stream), "status");
+      std::lock_guard lock(copy_mutex_);  // one thread at a time waits here; `watch` need not
+      check(cudaMemcpyAsync(copy_, word_, sizeof(StatusWord), cudaMemcpyDeviceToHost, stream), "status");
       check(cudaStreamSynchronize(stream), "synchronize");
-      if (sites_.empty() || copy_->site <= 0) return;
-      clear();
-      site = sites_[copy_->site - 1];
-      report = copy_->report;
+      read = *copy_;
+      if (read.site > 0) clear();
     }
-    site.raise(site.op, site.where, report);
+    if (read.site <= 0) return;
+    const Site site = at(read.site);
+    site.raise(site.op, site.where, read.report);
   }
 
  private:
   void clear() { check(cudaMemsetAsync(word_, 0, sizeof(StatusWord), current_stream()), "status"); }
 
-  std::mutex mutex_;
+  bool empty() {
+    std::lock_guard lock(sites_mutex_);
+    return sites_.empty();
+  }
+  Site at(int site) {
+    std::lock_guard lock(sites_mutex_);
+    return sites_[site - 1];
+  }
+
+  std::mutex sites_mutex_, copy_mutex_;
   std::vector<Site> sites_;
   StatusWord* word_ = nullptr;
   StatusWord* copy_ = nullptr;
