@@ -42,6 +42,7 @@ struct Status {
 using Raise = void (*)(const char* op, Where where, const Report& report);
 
 /// The status for a launch made on behalf of `op`, called at `where`. One entry is kept for each (op, where, raise).
+/// `op` is kept as it is: a string literal.
 Status watch(const char* op, Where where, Raise raise);
 
 /// For kernels that only look: `raised(status())`.
