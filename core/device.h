@@ -6,9 +6,7 @@
 namespace tally {
 
 enum class Device : unsigned char { cpu, cuda };
-inline constexpr Device cpu = Device::cpu;
-namespace cuda {}
-namespace gpu = cuda;  // TODO(rename)
+inline constexpr Device cpu = Device::cpu, cuda = Device::cuda;
 
 #if defined(TALLY_WITH_CUDA)
 inline constexpr bool kHasCuda = true;

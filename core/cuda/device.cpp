@@ -5,7 +5,7 @@
 #include <tally/core/cuda/staging.h>
 #include <tally/core/cuda/status.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 namespace {
 
@@ -77,4 +77,4 @@ void synchronize() {
   check_status();
 }
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

@@ -10,7 +10,7 @@
 #include <tally/core/cuda/memory.h>
 #include <tally/core/cuda/stream.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 #if defined(TALLY_WITH_CUDA)
 
@@ -46,4 +46,4 @@ void fill_bytes(void* target, unsigned char value, std::size_t bytes);
 /// Waits for all work of the current stream.
 void synchronize();
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

@@ -6,7 +6,7 @@
 #include <tally/core/cuda/status.h>
 #include <tally/core/error.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 namespace {
 
@@ -88,4 +88,4 @@ Graph capture(const std::function<void()>& work) {
   return Graph(std::move(recording));
 }
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 namespace detail {
 struct Recording;
@@ -35,4 +35,4 @@ Graph capture(const std::function<void()>& work);
 /// Whether this thread is inside `capture`.
 bool capturing();
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

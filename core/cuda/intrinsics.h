@@ -15,7 +15,7 @@
 #define TALLY_UNROLL
 #endif
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -136,4 +136,4 @@ template <class T> __device__ __forceinline__ T shuffle_up(const T& value, int o
 #endif
 #endif
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

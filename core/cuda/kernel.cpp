@@ -4,7 +4,7 @@
 
 #include <tally/core/error.h>
 
-namespace tally::cuda::detail {
+namespace tally::gpu::detail {
 
 namespace {
 
@@ -40,4 +40,4 @@ void check_grid(const Grid& grid) {
                     Where{});
 }
 
-}  // namespace tally::cuda::detail
+}  // namespace tally::gpu::detail

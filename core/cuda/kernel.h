@@ -17,7 +17,7 @@
 #include <tally/core/cuda/intrinsics.h>
 #include <tally/core/cuda/runtime.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 /// Blocks of a grid or threads of a block. 64 bits, so that a size too large for the device is an error, not a wrap.
 struct Extent {
@@ -86,4 +86,4 @@ template <class T> __device__ __forceinline__ T& shared() {
 
 #endif
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

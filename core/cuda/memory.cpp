@@ -16,7 +16,7 @@
 #include <tally/core/cuda/simt/sanitizer.h>
 #endif
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 namespace {
 
@@ -221,4 +221,4 @@ void poison_allocations(bool on) { poisons = on; }
 void detail::release_graph_memory(const Recording* graph) { allocator().release_graph(graph); }
 void detail::release_stream_memory(void* stream) { allocator().release_stream(stream); }
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

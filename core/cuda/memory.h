@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 /// At least `bytes` of device memory for the current stream, aligned to 256; null for 0 bytes. Where there is none
 /// left, the cache is emptied and the request tried once more; then OutOfMemoryError, after which the library stays
@@ -33,4 +33,4 @@ void fail_allocation(int n);
 /// For tests: fresh memory is filled with 0xFF bytes, a NaN in every floating type. Always so on the emulated device.
 void poison_allocations(bool on);
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

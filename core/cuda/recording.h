@@ -7,7 +7,7 @@
 #include <tally/core/cuda/runtime.h>
 #include <tally/core/cuda/stream.h>
 
-namespace tally::cuda::detail {
+namespace tally::gpu::detail {
 
 struct Recording {
   Recording() = default;
@@ -35,4 +35,4 @@ void release_stream_memory(void* stream);
 /// The library's own stream.
 void* library_stream();
 
-}  // namespace tally::cuda::detail
+}  // namespace tally::gpu::detail

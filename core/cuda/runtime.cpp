@@ -2,7 +2,7 @@
 
 #include <tally/core/error.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 void check(cudaError_t result, const char* op, Where where) {
   if (result == cudaSuccess) return;
@@ -10,4 +10,4 @@ void check(cudaError_t result, const char* op, Where where) {
   throw CudaError(op, std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")", where);
 }
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

@@ -12,7 +12,7 @@
 #include <tally/core/cuda/stream.h>
 #include <tally/core/where.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 /// Throws CudaError with the runtime's own words, and clears the runtime's last error, unless `result` is success.
 void check(cudaError_t result, const char* op, Where where = Where::here());
@@ -20,4 +20,4 @@ void check(cudaError_t result, const char* op, Where where = Where::here());
 /// The stream that this thread's work goes to (stream.h).
 inline cudaStream_t current_stream() { return static_cast<cudaStream_t>(current_stream_handle()); }
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

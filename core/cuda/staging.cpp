@@ -7,7 +7,7 @@
 #include <tally/core/cuda/recording.h>
 #include <tally/core/cuda/runtime.h>
 
-namespace tally::cuda::detail {
+namespace tally::gpu::detail {
 
 namespace {
 
@@ -55,4 +55,4 @@ void copy_staged(void* target, const void* source, std::size_t bytes) {
   staging.copy(target, source, bytes);
 }
 
-}  // namespace tally::cuda::detail
+}  // namespace tally::gpu::detail

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace tally::cuda::detail {
+namespace tally::gpu::detail {
 
 /// Copies up to this size go through pinned memory. A copy from ordinary memory may wait for all work before it.
 constexpr std::size_t kStagedBytes = 16 * 1024;
@@ -11,4 +11,4 @@ constexpr std::size_t kStagedBytes = 16 * 1024;
 /// Queues a copy of the bytes as they are now.
 void copy_staged(void* target, const void* source, std::size_t bytes);
 
-}  // namespace tally::cuda::detail
+}  // namespace tally::gpu::detail

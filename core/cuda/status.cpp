@@ -7,7 +7,7 @@
 #include <tally/core/cuda/recording.h>
 #include <tally/core/cuda/runtime.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 namespace {
 
@@ -87,4 +87,4 @@ Status status() { return board().status(); }
 Status watch(const char* op, Where where, Raise raise) { return board().watch({op, where, raise}); }
 void check_status() { board().check_now(); }
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

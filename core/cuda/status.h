@@ -18,7 +18,7 @@
 #endif
 #include <tally/core/where.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 /// What a kernel said: the offending value, the limit it broke and where in the data it stood.
 struct Report {
@@ -64,4 +64,4 @@ __device__ inline void report(Status status, std::int64_t value, std::int64_t li
 
 #endif
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

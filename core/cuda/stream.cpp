@@ -3,7 +3,7 @@
 #include <tally/core/cuda/recording.h>
 #include <tally/core/cuda/runtime.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 namespace {
 
@@ -50,4 +50,4 @@ void current_waits_for(const Stream& stream) { order(stream.handle(), current_st
 StreamScope::StreamScope(const Stream& stream) : previous_(scoped_stream) { scoped_stream = stream.handle(); }
 StreamScope::~StreamScope() { scoped_stream = previous_; }
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

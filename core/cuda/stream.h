@@ -2,7 +2,7 @@
 // used by another without a word. It does not wait for the legacy default stream, nor that one for it.
 #pragma once
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 /// A further stream. Work on it is ordered with other streams' only where `wait_for` says so. Memory belongs to the
 /// stream that was current when it was allocated: let that stream wait before dropping what another one still uses.
@@ -41,4 +41,4 @@ void current_waits_for(const Stream& stream);
 
 void* current_stream_handle();
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu

@@ -162,7 +162,7 @@ TEST_P(ClipTest, B35TwoHundredGradientsWaitForNothing) {
   const NamedTensors p = with_gradients(std::vector<std::vector<double>>(200, {1}));
   clip_grad_norm_(p, 1);  // allocates
   Tensor norm;
-  cuda::Graph graph = cuda::capture([&] { norm = clip_grad_norm_(p, 1); });  // waiting inside throws
+  gpu::Graph graph = gpu::capture([&] { norm = clip_grad_norm_(p, 1); });  // waiting inside throws
   graph.replay();
   EXPECT_NEAR(norm.item<double>(), 1, 1e-6);
 }

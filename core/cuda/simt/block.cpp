@@ -6,7 +6,7 @@
 #include <tally/core/cuda/simt/device.h>
 #include <tally/core/error.h>
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 namespace {
 
@@ -207,4 +207,4 @@ void Block::release_barrier() {
   ++barriers_;
 }
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt

@@ -11,7 +11,7 @@
 #include <tally/core/cuda/simt/scheduler.h>
 #include <tally/core/cuda/simt/shared_memory.h>
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 class Block {
  public:
@@ -89,4 +89,4 @@ inline std::uint64_t mixed(std::uint64_t x) {  // the finisher of splitmix64
 /// The block that this OS thread runs.
 inline constinit thread_local Block* current_block = nullptr;
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt

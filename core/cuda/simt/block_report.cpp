@@ -6,7 +6,7 @@
 #include <tally/core/cuda/simt/device.h>
 #include <tally/core/error.h>
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::string Block::stuck() const {
   return text;
 }
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt

@@ -29,7 +29,7 @@ inline constinit thread_local dim3 blockDim;
 inline constinit thread_local dim3 gridDim;
 constexpr int warpSize = 32;
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 /// `address`, or a report where a GPU would trap.
 template <class T> T* aligned(T* address) {
@@ -55,94 +55,94 @@ template <class T, class Change> T atomic_update(T* address, Change change) {
   }
 }
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt
 
 // Barriers.
 inline void __syncthreads(tally::Where where = tally::Where::here()) {
-  tally::cuda::simt::barrier("__syncthreads", false, where);
+  tally::gpu::simt::barrier("__syncthreads", false, where);
 }
 inline int __syncthreads_or(int predicate, tally::Where where = tally::Where::here()) {
-  return tally::cuda::simt::barrier("__syncthreads_or", predicate != 0, where) > 0;
+  return tally::gpu::simt::barrier("__syncthreads_or", predicate != 0, where) > 0;
 }
 inline int __syncthreads_and(int predicate, tally::Where where = tally::Where::here()) {
-  return tally::cuda::simt::barrier("__syncthreads_and", predicate == 0, where) == 0;
+  return tally::gpu::simt::barrier("__syncthreads_and", predicate == 0, where) == 0;
 }
 inline int __syncthreads_count(int predicate, tally::Where where = tally::Where::here()) {
-  return tally::cuda::simt::barrier("__syncthreads_count", predicate != 0, where);
+  return tally::gpu::simt::barrier("__syncthreads_count", predicate != 0, where);
 }
 inline void __syncwarp(unsigned mask = 0xffffffffu, tally::Where where = tally::Where::here()) {
-  tally::cuda::simt::exchange({"__syncwarp", where, mask, nullptr, nullptr, 0, 0, true});
+  tally::gpu::simt::exchange({"__syncwarp", where, mask, nullptr, nullptr, 0, 0, true});
 }
 
 // Shuffles. A source outside the lane's group of `width` gives the lane its own value back.
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = 32, tally::Where where = tally::Where::here()) {
-  return tally::cuda::simt::shuffle("__shfl_sync", mask, value, width, where,
+  return tally::gpu::simt::shuffle("__shfl_sync", mask, value, width, where,
                                     [=](int, int first) { return first + (source & (width - 1)); });
 }
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int offset, int width = 32, tally::Where where = tally::Where::here()) {
-  return tally::cuda::simt::shuffle("__shfl_xor_sync", mask, value, width, where, [=](int lane, int first) {
+  return tally::gpu::simt::shuffle("__shfl_xor_sync", mask, value, width, where, [=](int lane, int first) {
     return (lane ^ offset) < first + width ? lane ^ offset : lane;
   });
 }
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned offset, int width = 32, tally::Where where = tally::Where::here()) {
-  return tally::cuda::simt::shuffle("__shfl_down_sync", mask, value, width, where, [=](int lane, int first) {
+  return tally::gpu::simt::shuffle("__shfl_down_sync", mask, value, width, where, [=](int lane, int first) {
     return lane + static_cast<int>(offset) < first + width ? lane + static_cast<int>(offset) : lane;
   });
 }
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned offset, int width = 32, tally::Where where = tally::Where::here()) {
-  return tally::cuda::simt::shuffle("__shfl_up_sync", mask, value, width, where, [=](int lane, int first) {
+  return tally::gpu::simt::shuffle("__shfl_up_sync", mask, value, width, where, [=](int lane, int first) {
     return lane - static_cast<int>(offset) >= first ? lane - static_cast<int>(offset) : lane;
   });
 }
 
 // Votes.
 inline unsigned __ballot_sync(unsigned mask, int predicate, tally::Where where = tally::Where::here()) {
-  return tally::cuda::simt::vote("__ballot_sync", mask, predicate != 0, where);
+  return tally::gpu::simt::vote("__ballot_sync", mask, predicate != 0, where);
 }
 inline int __any_sync(unsigned mask, int predicate, tally::Where where = tally::Where::here()) {
-  return tally::cuda::simt::vote("__any_sync", mask, predicate != 0, where) != 0;
+  return tally::gpu::simt::vote("__any_sync", mask, predicate != 0, where) != 0;
 }
 inline int __all_sync(unsigned mask, int predicate, tally::Where where = tally::Where::here()) {
-  return tally::cuda::simt::vote("__all_sync", mask, predicate != 0, where) == mask;
+  return tally::gpu::simt::vote("__all_sync", mask, predicate != 0, where) == mask;
 }
 /// On a GPU whatever lanes happen to run together; here the lane alone, the least that may be relied on.
-inline unsigned __activemask() { return 1u << tally::cuda::simt::lane_index(); }
+inline unsigned __activemask() { return 1u << tally::gpu::simt::lane_index(); }
 
 // Fences.
-inline void __threadfence() { tally::cuda::simt::fence(); }
-inline void __threadfence_block() { tally::cuda::simt::fence(); }
+inline void __threadfence() { tally::gpu::simt::fence(); }
+inline void __threadfence_block() { tally::gpu::simt::fence(); }
 
 // Atomics.
 template <class T> T atomicAdd(T* address, std::type_identity_t<T> value) {
-  return tally::cuda::simt::atomic_update(address, [=](T old) { return static_cast<T>(old + value); });
+  return tally::gpu::simt::atomic_update(address, [=](T old) { return static_cast<T>(old + value); });
 }
 template <class T> T atomicSub(T* address, std::type_identity_t<T> value) {
-  return tally::cuda::simt::atomic_update(address, [=](T old) { return static_cast<T>(old - value); });
+  return tally::gpu::simt::atomic_update(address, [=](T old) { return static_cast<T>(old - value); });
 }
 template <class T> T atomicMax(T* address, std::type_identity_t<T> value) {
-  return tally::cuda::simt::atomic_update(address, [=](T old) { return std::max(old, value); });
+  return tally::gpu::simt::atomic_update(address, [=](T old) { return std::max(old, value); });
 }
 template <class T> T atomicMin(T* address, std::type_identity_t<T> value) {
-  return tally::cuda::simt::atomic_update(address, [=](T old) { return std::min(old, value); });
+  return tally::gpu::simt::atomic_update(address, [=](T old) { return std::min(old, value); });
 }
 template <class T> T atomicOr(T* address, std::type_identity_t<T> value) {
-  return tally::cuda::simt::atomic_update(address, [=](T old) { return old | value; });
+  return tally::gpu::simt::atomic_update(address, [=](T old) { return old | value; });
 }
 template <class T> T atomicAnd(T* address, std::type_identity_t<T> value) {
-  return tally::cuda::simt::atomic_update(address, [=](T old) { return old & value; });
+  return tally::gpu::simt::atomic_update(address, [=](T old) { return old & value; });
 }
 template <class T> T atomicExch(T* address, std::type_identity_t<T> value) {
-  return tally::cuda::simt::atomic_update(address, [=](T) { return value; });
+  return tally::gpu::simt::atomic_update(address, [=](T) { return value; });
 }
 template <class T> T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
-  return tally::cuda::simt::atomic_update(address, [=](T old) { return old == expected ? value : old; });
+  return tally::gpu::simt::atomic_update(address, [=](T old) { return old == expected ? value : old; });
 }
 inline unsigned atomicInc(unsigned* address, unsigned limit) {
-  return tally::cuda::simt::atomic_update(address, [=](unsigned old) { return old >= limit ? 0 : old + 1; });
+  return tally::gpu::simt::atomic_update(address, [=](unsigned old) { return old >= limit ? 0 : old + 1; });
 }
 
 // Loads and stores with hints.

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 namespace {
 
@@ -81,4 +81,4 @@ void Fiber::yield() {
 #endif
 }
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt

@@ -8,7 +8,7 @@
 
 #include <tally/core/cuda/simt/sanitizer.h>
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 // On Boost.Context's switch itself, not its fiber class: that one unwinds the stack by an exception at the end and
 // enters it at the start, both of which the sanitizers would have to be told about.
@@ -41,4 +41,4 @@ class Fiber {
 #endif
 };
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-namespace simt = tally::cuda::simt;
+namespace simt = tally::gpu::simt;
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 struct Stream {
   bool captured = false;
@@ -87,7 +87,7 @@ cudaError_t submit(Stream* stream, Work work) {
   return cudaSuccess;
 }
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt
 
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {

@@ -42,19 +42,19 @@ struct cudaDeviceProp {
   int l2CacheSize;
 };
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 using Work = std::function<void()>;
 struct Stream;
 struct Event;
 struct Graph;
 /// Runs `work` now, or keeps it if the stream is being captured.
 cudaError_t submit(Stream* stream, Work work);
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt
 
-using cudaStream_t = tally::cuda::simt::Stream*;
-using cudaEvent_t = tally::cuda::simt::Event*;
-using cudaGraph_t = tally::cuda::simt::Graph*;
-using cudaGraphExec_t = tally::cuda::simt::Graph*;
+using cudaStream_t = tally::gpu::simt::Stream*;
+using cudaEvent_t = tally::gpu::simt::Event*;
+using cudaGraph_t = tally::gpu::simt::Graph*;
+using cudaGraphExec_t = tally::gpu::simt::Graph*;
 
 const char* cudaGetErrorString(cudaError_t error);
 const char* cudaGetErrorName(cudaError_t error);
@@ -111,7 +111,7 @@ template <class T> cudaError_t cudaFuncSetAttribute(T*, cudaFuncAttribute, int) 
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  using namespace tally::cuda::simt;
+  using namespace tally::gpu::simt;
   std::tuple<Parameters...> copies(std::forward<Arguments>(arguments)...);
   Launch launch{config->gridDim, config->blockDim, config->dynamicSmemBytes, kernel_name,
                 [kernel, copies = std::move(copies)] { std::apply(kernel, copies); }};

@@ -33,7 +33,7 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 }
 #endif
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 #if defined(TALLY_ASAN)
 constexpr bool kAsan = true;
@@ -89,4 +89,4 @@ struct Tracked {
   Tracked& operator=(const Tracked&) = delete;
 };
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt

@@ -11,7 +11,7 @@
 #include <tally/core/cuda/simt/block.h>
 #include <tally/core/cuda/simt/device.h>
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 namespace {
 
@@ -179,4 +179,4 @@ void misaligned(const void* address, std::size_t bytes) {
                       Where{});
 }
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt

@@ -9,7 +9,7 @@
 #include <tally/core/cuda/simt/vector_types.h>
 #include <tally/core/where.h>
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 struct Launch {
   dim3 grid;
@@ -59,4 +59,4 @@ void* dynamic_shared();
 void* static_shared(const void* kind, std::size_t bytes, std::size_t alignment, Where where);
 [[noreturn]] void misaligned(const void* address, std::size_t bytes);
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt

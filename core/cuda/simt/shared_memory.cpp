@@ -6,7 +6,7 @@
 
 #include <tally/core/cuda/simt/sanitizer.h>
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 namespace {
 constexpr std::size_t kStrip = kAsan ? 0 : 64;
@@ -53,4 +53,4 @@ void* SharedMemory::fixed(const void* kind, std::size_t bytes, std::size_t align
   return fixed_.back().piece.memory.get();
 }
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt

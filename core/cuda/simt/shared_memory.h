@@ -8,7 +8,7 @@
 
 #include <tally/core/where.h>
 
-namespace tally::cuda::simt {
+namespace tally::gpu::simt {
 
 class SharedMemory {
  public:
@@ -42,4 +42,4 @@ class SharedMemory {
   std::vector<Fixed> fixed_;
 };
 
-}  // namespace tally::cuda::simt
+}  // namespace tally::gpu::simt

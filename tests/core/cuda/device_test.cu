@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-namespace tally::cuda {
+namespace tally::gpu {
 namespace {
 
 TEST(CudaDevice, DescribesItselfInOneLine) {
@@ -137,4 +137,4 @@ TEST_F(Device, ErrorsOfTheRuntimeAreThrownOnceWithTheOpsName) {
 }
 
 }  // namespace
-}  // namespace tally::cuda
+}  // namespace tally::gpu

@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-namespace tally::cuda {
+namespace tally::gpu {
 namespace {
 
 class CudaGraph : public CudaTest {};
@@ -158,4 +158,4 @@ TEST_F(CudaGraph, EmptyAndMoved) {
 }
 
 }  // namespace
-}  // namespace tally::cuda
+}  // namespace tally::gpu

@@ -2,7 +2,7 @@
 
 #include "support.h"
 
-namespace tally::cuda {
+namespace tally::gpu {
 namespace {
 
 class Intrinsics : public CudaTest {};
@@ -185,4 +185,4 @@ TEST_F(Intrinsics, HintedLoadsAndStoresOfScalars) {
 }
 
 }  // namespace
-}  // namespace tally::cuda
+}  // namespace tally::gpu

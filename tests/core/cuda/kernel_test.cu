@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-namespace tally::cuda {
+namespace tally::gpu {
 namespace {
 
 class Kernel : public CudaTest {};
@@ -225,4 +225,4 @@ TEST_F(Kernel, Atomics) {
 }
 
 }  // namespace
-}  // namespace tally::cuda
+}  // namespace tally::gpu

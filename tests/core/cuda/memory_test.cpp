@@ -9,7 +9,7 @@
 #include <tally/core/cuda/device.h>
 #include <tally/core/error.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 namespace {
 
 class Memory : public testing::Test {
@@ -153,4 +153,4 @@ TEST_F(Memory, EachStreamReusesItsOwn) {
 }
 
 }  // namespace
-}  // namespace tally::cuda
+}  // namespace tally::gpu

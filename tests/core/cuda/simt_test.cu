@@ -12,7 +12,7 @@
 #include <tally/core/cuda/simt/sanitizer.h>
 #include <tally/core/error.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 namespace {
 
 class Simt : public testing::Test {
@@ -292,6 +292,6 @@ TEST_F(Simt, AReportLeavesTheDeviceUsable) {
 }
 
 }  // namespace
-}  // namespace tally::cuda
+}  // namespace tally::gpu
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "support.h"
 
-namespace tally::cuda {
+namespace tally::gpu {
 namespace {
 
 class CudaStatus : public CudaTest {};
@@ -92,4 +92,4 @@ TEST_F(CudaStatus, IsSeenInReplays) {
 }
 
 }  // namespace
-}  // namespace tally::cuda
+}  // namespace tally::gpu

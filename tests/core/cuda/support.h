@@ -7,7 +7,7 @@
 #include <tally/core/cuda/device.h>
 #include <tally/core/cuda/kernel.h>
 
-namespace tally::cuda {
+namespace tally::gpu {
 
 /// Skips where there is no device; the emulated one is always there.
 class CudaTest : public testing::Test {
@@ -49,4 +49,4 @@ template <class Error, class F> std::string message_of(F f) {
   return "";
 }
 
-}  // namespace tally::cuda
+}  // namespace tally::gpu
