@@ -125,12 +125,15 @@ struct Pow {
     using math::pow;
     return b * pow(a, where(b == 0, 1, b) - 1);
   }
-  // 0 for the base 0 and an exponent from 0 on, where the power does not depend on it; NaN below.
+  // 0 for the base 0 and an exponent from 0 on, where the power does not depend on it; -inf below.
   template <class A, class B>
   TALLY_HD auto db(const A& a, const B& b) const {
     using math::log;
     using math::pow;
-    return pow(a, b) * log(where(a == 0, 1, a));
+    if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
+      return pow(a, b) * log(a == 0 && b >= 0 ? A(1) : a);
+    else
+      return pow(a, b) * log(where(a == 0, 1, a));  // as tensors: NaN for the -inf
   }
   TALLY_HD static std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
     if (exponent < 0) return base == 1 ? 1 : (base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0);
@@ -141,7 +144,7 @@ struct Pow {
   }
 };
 
-/// NaN wins; -0 orders below +0. A tie gives each side half of the gradient, as does NaN.
+/// NaN wins; -0 orders below +0. A tie gives each side half of the gradient, NaN on either side gives both the whole.
 struct Maximum {
   static constexpr auto name = "maximum";
   static constexpr auto result = Result::same;
@@ -156,7 +159,7 @@ struct Maximum {
   }
   template <class C>
   TALLY_HD C da(C a, C b) const {
-    return a > b ? C(1) : (a < b ? C(0) : C(0.5));
+    return a == b ? C(0.5) : (a < b ? C(0) : C(1));
   }
   template <class C>
   TALLY_HD C db(C a, C b) const {
@@ -178,7 +181,7 @@ struct Minimum {
   }
   template <class C>
   TALLY_HD C da(C a, C b) const {
-    return a < b ? C(1) : (a > b ? C(0) : C(0.5));
+    return a == b ? C(0.5) : (a > b ? C(0) : C(1));
   }
   template <class C>
   TALLY_HD C db(C a, C b) const {

@@ -68,7 +68,11 @@ Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index, Wher
 
 Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index, Where where) {
   check_positions("gather", x, index, where);
-  if (x.dim() == 0 || index.dim() != x.dim())
+  if (x.dim() == 0 || index.dim() == 0) {  // a 0-d tensor counts as a vector of one
+    const auto vector = [&](const Tensor& t) { return t.dim() == 0 ? reshape(t, {1}, where) : t; };
+    return reshape(gather(vector(x), dim, vector(index), where), index.shape(), where);
+  }
+  if (index.dim() != x.dim())
     throw ShapeError("gather", "positions " + describe(index) + " have not the dims of " + describe(x), where);
   const int d = normalize_dim("gather", dim, x.dim(), where);
   Tensor within = x;

@@ -14,7 +14,7 @@ namespace tally {
 Tensor index_select(const Tensor& x, std::int64_t dim, const Tensor& index, Where where = Where::here());
 
 /// One element of `x` for each element of `index`: at the same place, but for position index[...] of `dim`. `index` has
-/// the dims of `x` and is nowhere larger, `dim` aside.
+/// the dims of `x` and is nowhere larger, `dim` aside. A 0-d tensor counts as a vector of one.
 Tensor gather(const Tensor& x, std::int64_t dim, const Tensor& index, Where where = Where::here());
 
 /// [..., classes] with 1 at each label and 0 elsewhere. No gradient.

@@ -52,7 +52,7 @@ struct Sign {
   }
 };
 
-/// Derivative 0 at 0.
+/// Derivative 0 at 0 and at NaN.
 struct Abs {
   static constexpr auto name = "abs";
   static constexpr auto result = Result::same;
@@ -66,7 +66,7 @@ struct Abs {
   }
   template <class C>
   TALLY_HD C df(C x) const {
-    return Sign{}.f(x);
+    return static_cast<C>((x > 0) - (x < 0));
   }
 };
 
@@ -98,7 +98,7 @@ struct Relu {
   }
   template <class C>
   TALLY_HD C df(C x) const {
-    return x > 0 ? C(1) : C(0);
+    return x <= 0 ? C(0) : C(1);  // NaN: 1, as f is x there
   }
 };
 
