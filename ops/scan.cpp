@@ -43,6 +43,7 @@ Tensor run(const Scan& op, const Tensor& x, const Tensor& b, Way way, Where wher
 
 /// Each element's predecessor; the first one's is `first`, of size 1 along the dim.
 Tensor before(const Tensor& x, const Tensor& first, Way way, Where where) {
+  if (x.numel() == 0) return x;
   const std::int64_t left = x.shape()[way.dim] - 1;
   if (way.reverse) return cat({narrow(x, way.dim, 1, left, where), first}, way.dim, where);
   return cat({first, narrow(x, way.dim, 0, left, where)}, way.dim, where);
@@ -86,6 +87,7 @@ Tensor product_along(const Tensor& x, Way way, Where where) {
 Tensor log_sum_gradient(const Tensor& grad, const Tensor& x, const Tensor& y, Way way, Where where) {
   const double infinity = std::numeric_limits<double>::infinity();
   const auto next = [&](const Tensor& t) {
+    if (t.numel() == 0) return t;
     return before(t, narrow(t, way.dim, way.reverse ? 0 : t.shape()[way.dim] - 1, 1, where), way.back(), where);
   };
   const Tensor counts = sum_along((x == infinity).to(x.dtype()), way, where);
