@@ -1,0 +1,58 @@
+// A strided walk as a kernel takes it: no division by a number that the host knows.
+#pragma once
+
+#include <cstdint>
+
+#include <tally/core/hd.h>
+#include <tally/core/strided.h>
+
+namespace tally::cuda_loops {
+
+/// i / divisor as one multiplication (Granlund and Montgomery 1994) while both are below 2^31; plain beyond.
+struct Divider {
+  std::int64_t divisor = 1;
+  std::uint32_t factor = 1, shift = 0;
+
+  Divider() = default;
+  explicit Divider(std::int64_t d) : divisor(d) {
+    if (d < 1 || d >> 31) return;
+    while ((std::int64_t{1} << shift) < d) ++shift;
+    factor = static_cast<std::uint32_t>((((std::uint64_t{1} << shift) - static_cast<std::uint64_t>(d)) << 32) /
+                                        static_cast<std::uint64_t>(d)) +
+             1;
+  }
+  TALLY_HD std::int64_t operator()(std::int64_t i) const {
+    if ((i | divisor) >> 31) return i / divisor;
+    const std::uint32_t n = static_cast<std::uint32_t>(i);
+    const std::uint32_t high = static_cast<std::uint32_t>((std::uint64_t{n} * factor) >> 32);
+    return (high + n) >> shift;
+  }
+};
+
+/// Strided<N> with dim 0 the innermost one. A single element is a walk of one dim.
+template <int N> struct Walk {
+  int rank = 1;
+  Divider sizes[kMaxDims];
+  std::int64_t strides[N][kMaxDims] = {};
+
+  Walk() = default;
+  explicit Walk(const Strided<N>& walk) : rank(walk.rank > 0 ? walk.rank : 1) {
+    for (int d = 0; d < walk.rank; ++d) {
+      sizes[d] = Divider(walk.sizes[walk.rank - 1 - d]);
+      for (int k = 0; k < N; ++k) strides[k][d] = walk.strides[k][walk.rank - 1 - d];
+    }
+  }
+
+  TALLY_HD void offsets(std::int64_t i, std::int64_t (&offset)[N]) const {
+    for (int k = 0; k < N; ++k) offset[k] = 0;
+    int d = 0;
+    for (; d + 1 < rank; ++d) {
+      const std::int64_t next = sizes[d](i), here = i - next * sizes[d].divisor;
+      for (int k = 0; k < N; ++k) offset[k] += here * strides[k][d];
+      i = next;
+    }
+    for (int k = 0; k < N; ++k) offset[k] += i * strides[k][d];
+  }
+};
+
+}  // namespace tally::cuda_loops

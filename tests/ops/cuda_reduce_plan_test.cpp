@@ -1,0 +1,159 @@
+// How the CUDA kernels cut a reduction: arithmetic, so no device is needed.
+#if defined(TALLY_WITH_CUDA)
+#include <tally/ops/cuda/reduce_plan.h>
+
+#include <gtest/gtest.h>
+#include <tally/ops/cuda/reduce_walk.h>
+#include <tally/ops/reduction.h>
+
+namespace tally::cuda_loops {
+namespace {
+
+using Mapping = Plan::Mapping;
+
+Strided<1> walk(const Shape& sizes, const Shape& strides) { return Strided<1>(sizes, {&strides}); }
+
+Problem rows(std::int64_t lists, std::int64_t n) { return {.lists = {walk({lists}, {n}), walk({n}, {1})}}; }
+Problem columns(std::int64_t n, std::int64_t lists) { return {.lists = {walk({lists}, {1}), walk({n}, {lists})}}; }
+
+// Every tile of every list belongs to exactly one warp or block, in runs that the order's tree can be cut into.
+void expect_whole(const Problem& problem, const Limits& limits = {}) {
+  const Plan p = plan(problem, limits);
+  const std::int64_t n = problem.lists.length(), lists = problem.lists.outputs(), tiles = (n + kTile - 1) / kTile;
+  SCOPED_TRACE(testing::Message() << lists << " lists of " << n);
+  const auto is_power = [](std::int64_t k) { return k > 0 && (k & (k - 1)) == 0; };
+  ASSERT_TRUE(is_power(p.run));
+  ASSERT_GE(p.threads, 32);
+  ASSERT_LE(p.threads, 256);
+  ASSERT_EQ(p.threads % 32, 0);
+  if (p.mapping == Mapping::rows) {
+    ASSERT_TRUE(is_power(p.warps_per_list));
+    const std::int64_t warps = p.threads / 32;
+    ASSERT_GE(p.run * p.warps_per_list * p.splits, tiles);
+    ASSERT_LT(p.run * p.warps_per_list * (p.splits - 1), tiles);  // no block without work
+    if (p.splits > 1) {
+      ASSERT_EQ(p.warps_per_list, warps);
+    }
+    ASSERT_GE(p.blocks * warps, lists * p.splits * p.warps_per_list);
+    ASSERT_EQ(p.partials, p.splits > 1 ? lists * p.splits : 0);
+    ASSERT_EQ(p.tickets, p.splits > 1 ? lists : 0);
+  } else if (p.mapping == Mapping::short_rows) {
+    ASSERT_LE(n, kLanes);
+    ASSERT_TRUE(is_power(p.group) && is_power(p.passes));
+    ASSERT_TRUE(p.passes == 1 || p.group == 32);
+    ASSERT_GE(p.group * p.passes * p.width, n);
+    ASSERT_GE(p.blocks * (p.threads / p.group) * (8 / p.passes), lists);
+  } else {
+    ASSERT_TRUE(is_power(p.across) && is_power(p.lane_groups) && is_power(p.together));
+    const std::int64_t inner = problem.lists.kept.inner(), rounds = (tiles + p.together - 1) / p.together;
+    ASSERT_EQ(p.across * p.lane_groups * p.together, p.threads);
+    ASSERT_GE(p.lane_groups * (16 / p.width), std::min<std::int64_t>(n, kLanes));
+    ASSERT_GE(p.column_blocks * p.across * p.width, inner);
+    ASSERT_GE(p.run * p.splits, rounds);
+    ASSERT_LT(p.run * (p.splits - 1), rounds);
+    if (rounds > 1) {  // what the kernel's counter and its last block ask for
+      ASSERT_EQ(p.threads, 256);
+      ASSERT_LE(p.across * p.width, 32);
+      ASSERT_LE(p.run, 128);
+    }
+    ASSERT_EQ(p.blocks, lists / inner * p.column_blocks * p.splits);
+  }
+}
+
+TEST(CudaReducePlan, WholeForAllSizes) {
+  for (const std::int64_t n : {1, 2, 5, 31, 127, 128, 129, 1000, 1024, 1025, 8192, 50257, 1 << 20, 1 << 30})
+    for (const std::int64_t lists : {1, 2, 7, 8, 16, 33, 100, 4096, 1 << 20}) {
+      for (const int width : {1, 2, 4}) {
+        Problem sideways = columns(n, lists);
+        sideways.column_width = width;
+        expect_whole(sideways);
+      }
+      expect_whole(rows(lists, n));
+    }
+  expect_whole(rows(1, (std::int64_t{1} << 33) + 12345));
+  expect_whole(rows(std::int64_t{1} << 33, 3));
+  expect_whole(columns((std::int64_t{1} << 33) + 5, 16));
+  expect_whole(columns(std::int64_t{1} << 22, std::int64_t{1} << 16));
+}
+
+TEST(CudaReducePlan, WholeUnderAnyLimits) {
+  for (const std::int64_t warps : {1, 3, 1000})
+    for (const std::int64_t splits : {1, 2, 77}) {
+      const Limits limits{.warps = warps, .blocks = warps, .splits = splits};
+      for (const std::int64_t n : {100, 9000, 1 << 22}) {
+        expect_whole(rows(3, n), limits);
+        expect_whole(columns(n, 24), limits);
+      }
+    }
+}
+
+TEST(CudaReducePlan, MappingsFollowMemory) {
+  EXPECT_EQ(plan(rows(10, 5000), {}).mapping, Mapping::rows);
+  EXPECT_EQ(plan(rows(10, 128), {}).mapping, Mapping::short_rows);
+  EXPECT_EQ(plan(columns(5000, 10), {}).mapping, Mapping::columns);
+  EXPECT_EQ(plan(columns(3, 2), {}).mapping, Mapping::short_rows);  // too few for a block of columns
+  EXPECT_EQ(plan(rows(5, 0), {}).mapping, Mapping::short_rows);
+  EXPECT_EQ(plan(rows(5, 0), {}).blocks, 1);
+  EXPECT_EQ(plan(rows(0, 5), {}).blocks, 0);
+}
+
+TEST(CudaReducePlan, VectorsOnlyWhereAllLoadsAreAligned) {
+  const auto width = [](Problem problem, std::uintptr_t address, std::size_t bytes = 4) {
+    problem.address = address;
+    problem.element_bytes = bytes;
+    return plan(problem, {}).width;
+  };
+  EXPECT_EQ(width(rows(3, 5000), 0), 4);
+  EXPECT_EQ(width(rows(3, 5000), 16), 4);
+  EXPECT_EQ(width(rows(3, 5000), 4), 1);
+  EXPECT_EQ(width(rows(3, 5000), 8, 2), 4);
+  EXPECT_EQ(width(rows(3, 5000), 4, 2), 1);
+  EXPECT_EQ(width(rows(3, 5001), 0), 1);  // the second row is not aligned
+  EXPECT_EQ(width(rows(1, 5001), 0), 4);
+  EXPECT_EQ(width({.lists = {walk({3}, {5004}), walk({5001}, {1})}}, 0), 4);  // rows with room behind them
+  EXPECT_EQ(width({.lists = {walk({3}, {6}), walk({5000}, {2})}}, 0), 1);
+  EXPECT_EQ(width({.lists = {walk({3}, {64}), walk({50, 64}, {192, 1})}}, 0), 4);
+  EXPECT_EQ(width({.lists = {walk({3}, {63}), walk({50, 63}, {189, 1})}}, 0), 1);
+  EXPECT_EQ(width(columns(5000, 40), 0), 4);
+  EXPECT_EQ(width(columns(5000, 42), 0), 1);
+  EXPECT_EQ(width(columns(5000, 40), 8), 1);
+}
+
+TEST(CudaReducePlan, AFullReductionHasManyBlocksButNotTooMany) {
+  EXPECT_EQ(plan(rows(1, 1024), {}).blocks, 1);
+  EXPECT_EQ(plan(rows(1, 1024), {}).threads, 32);
+  EXPECT_GE(plan(rows(1, 1 << 20), {}).blocks, 64);
+  const Plan large = plan(rows(1, std::int64_t{1} << 34), {});
+  EXPECT_GE(large.blocks, 1024);
+  EXPECT_LE(large.splits, 2048);
+}
+
+TEST(CudaReduceDivider, AgreesWithDivision) {
+  const std::int64_t top = (std::int64_t{1} << 31) - 1;
+  for (const std::int64_t d : std::initializer_list<std::int64_t>{1, 2, 3, 5, 7, 49, 641, 3136, 65535, 65536, 65537,
+                                                                  top - 1, top, top + 1, std::int64_t{1} << 40}) {
+    const Divider divide(d);
+    for (const std::int64_t base :
+         std::initializer_list<std::int64_t>{0, d, 2 * d, 1000 * d, top, top + 1, std::int64_t{1} << 45})
+      for (std::int64_t i = std::max<std::int64_t>(0, base - 2); i <= base + 2; ++i)
+        ASSERT_EQ(divide(i), i / d) << i << " / " << d;
+    for (std::int64_t i = 0; i < 3000; ++i) ASSERT_EQ(divide(i * 715827), i * 715827 / d) << i * 715827 << " / " << d;
+  }
+}
+
+TEST(CudaReduceWalk, OffsetsAreStridedOnes) {
+  const Shape sizes{3, 4, 5}, strides{100, 7, 2};
+  const Strided<1> plain = walk(sizes, strides);
+  const Walk<1> fast(plain);
+  ASSERT_EQ(fast.rank, 3);
+  for (std::int64_t i = 0; i < 60; ++i) {
+    std::int64_t a[1], b[1];
+    plain.offsets(i, a);
+    fast.offsets(i, b);
+    EXPECT_EQ(a[0], b[0]);
+  }
+}
+
+}  // namespace
+}  // namespace tally::cuda_loops
+#endif
