@@ -36,6 +36,8 @@ namespace tally {
 inline constexpr int kLanes = 128;
 inline constexpr int kPerLane = 8;
 inline constexpr int kTile = kLanes * kPerLane;
+/// Goes up with every change of the order that changes a bit. Checkpoints carry it.
+inline constexpr int kOrderVersion = 1;
 
 /// Two results of one reduction.
 template <class A, class B> struct Pair {

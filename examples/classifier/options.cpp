@@ -1,0 +1,68 @@
+#include <tally/examples/classifier/options.h>
+
+#include <iostream>
+#include <map>
+
+#include <CLI/CLI.hpp>
+
+#include <tally/core/cuda/device.h>
+#include <tally/core/error.h>
+
+namespace tally::examples {
+
+std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv) {
+  ClassifierOptions o;
+  CLI::App app("Trains a classifier, an MLP with batch norm and ReLU, and reports how well it does.",
+               "train_classifier");
+  app.get_formatter()->column_width(34);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  std::string device = "cpu";
+  app.add_option("--data", o.data, "Directory of MNIST-style IDX files (default: embedded digits)")->type_name("DIR");
+  app.add_option("--out", o.out, "Directory for metrics, plots, model and checkpoint")->type_name("DIR");
+  app.add_flag("--resume", o.resume, "Go on from the checkpoint in --out");
+  app.add_option("--device", device, "cpu or cuda (default: cpu)")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->type_name("");
+  app.add_option("--seed", o.seed, "Of split, weights and shuffles (default: 0)")->type_name("N");
+  app.add_option("--epochs", o.epochs, "Passes over the data (default: 20, with --data 10)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  app.add_option("--batch", o.batch, "Images a step (default: 128)")->type_name("N");
+  app.add_option("--lr", o.learning_rate, "Learning rate (default: adam 0.001, sgd 0.05)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("X");
+  app.add_option("--optimizer", o.optimizer, "adam or sgd (default: adam)")
+      ->check(CLI::IsMember({"adam", "sgd"}))
+      ->type_name("");
+  app.add_option("--momentum", o.momentum, "Of sgd (default: 0.9)")->check(CLI::Range(0.0, 1.0))->type_name("X");
+  app.add_option("--weight-decay", o.weight_decay, "(default: 0)")->check(CLI::NonNegativeNumber)->type_name("X");
+  app.add_option("--schedule", o.schedule, "cosine or constant (default: cosine)")
+      ->check(CLI::IsMember({"cosine", "constant"}))
+      ->type_name("");
+  app.add_option("--clip", o.clip, "Largest gradient norm, 0 for none (default: 1)")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("X");
+  app.add_option("--widths", o.widths, "Sizes of the hidden layers (default: 256,128)")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->type_name("N,N");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success&) {
+    std::cout << app.help();
+    return std::nullopt;
+  } catch (const CLI::Error& error) {
+    throw ValueError("options", std::string(error.what()) + "; --help lists what there is", {});
+  }
+  if (device == "cuda") o.device = Device::cuda;
+  if (o.epochs == 0) o.epochs = o.data.empty() ? 20 : 10;
+  if (o.learning_rate == 0) o.learning_rate = o.optimizer == "adam" ? 1e-3 : 0.05;
+  if (o.batch < 2)
+    throw ValueError("options", "--batch " + std::to_string(o.batch) + ": batch norm needs at least two images a step",
+                     {});
+  if (o.resume && o.out.empty()) throw ValueError("options", "--resume needs --out, where the checkpoint is", {});
+  if (!is_available(o.device)) throw DeviceError("options", "--device cuda: " + gpu::describe(), {});
+  return o;
+}
+
+}  // namespace tally::examples

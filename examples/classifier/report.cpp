@@ -1,0 +1,36 @@
+#include <tally/examples/classifier/report.h>
+
+#include <filesystem>
+
+#include <tally/core/error.h>
+#include <tally/examples/support/curves.h>
+#include <tally/nn/file.h>
+#include <tally/nn/safetensors.h>
+
+namespace tally::examples {
+
+OutputDirectory::OutputDirectory(const std::string& path) : path_(path) {
+  if (path_.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(path_, error);
+  if (error) throw IoError("--out", path_ + ": " + error.message(), {});
+  const std::string probe = path_ + "/.writable";
+  write_atomically(probe, "");
+  std::filesystem::remove(probe, error);
+}
+
+void OutputDirectory::write_epoch(Training& training, const ClassifierOptions& options) const {
+  if (path_.empty()) return;
+  training.save(checkpoint());
+  write_metrics(path_ + "/metrics.csv", training.history().epochs);
+  write_atomically(path_ + "/curves.svg",
+                   curves_svg(training.history(), options.data.empty() ? "digits" : options.data, options.clip));
+}
+
+void OutputDirectory::write_result(Training& training, const Confusion& confusion, const std::string& title) const {
+  if (path_.empty()) return;
+  write_atomically(path_ + "/confusion.svg", confusion.svg(title));
+  nn::save_safetensors(path_ + "/model.safetensors", nn::state_dict(training.model()));
+}
+
+}  // namespace tally::examples

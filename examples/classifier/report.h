@@ -1,0 +1,26 @@
+// What a run leaves in --out: metrics.csv, curves.svg, confusion.svg, model.safetensors and checkpoint.safetensors.
+#pragma once
+
+#include <string>
+
+#include <tally/examples/classifier/training.h>
+
+namespace tally::examples {
+
+class OutputDirectory {
+ public:
+  /// Makes the directory and tries to write there, so that a run does not end in a surprise. An empty path writes
+  /// nothing.
+  explicit OutputDirectory(const std::string& path);
+
+  std::string checkpoint() const { return path_ + "/checkpoint.safetensors"; }
+  /// After each epoch: checkpoint, metrics and curves.
+  void write_epoch(Training& training, const ClassifierOptions& options) const;
+  /// At the end: model and confusion matrix.
+  void write_result(Training& training, const Confusion& confusion, const std::string& title) const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace tally::examples
