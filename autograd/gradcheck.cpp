@@ -213,7 +213,7 @@ class Checker {
                            .tolerance = numeric.tolerance,
                            .left = numeric.left,
                            .right = numeric.right};
-      judge(entry, numeric, std::max(largest, magnitude_ / scale));
+      judge(entry, numeric, std::max({largest, magnitude_ / scale, std::numeric_limits<double>::min()}));
       if (entry.verdict == Verdict::wrong && !reached(input)) entry.cause = Cause::no_gradient;
       entries_.push_back(entry);
       places_.push_back(at);

@@ -7,7 +7,7 @@
 #include <tally/ops/reduce.h>
 #include <tally/ops/unary.h>
 
-#include "../support/devices.h"
+#include <tally/tests/support/devices.h>
 
 namespace tally {
 namespace {

@@ -9,7 +9,7 @@
 #include <tally/ops/unary.h>
 #include <tally/ops/view.h>
 
-#include "../support/devices.h"
+#include <tally/tests/support/devices.h>
 
 namespace tally {
 namespace {

@@ -10,7 +10,7 @@
 #include <tally/ops/reduce.h>
 #include <tally/ops/unary.h>
 
-#include "../support/small_stack.h"
+#include <tally/tests/support/small_stack.h>
 
 namespace tally {
 namespace {
