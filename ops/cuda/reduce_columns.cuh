@@ -12,7 +12,7 @@ namespace tally::cuda_loops {
 /// Lists side by side that a thread of this kernel takes where it can: a load of 16 bytes for small accumulators.
 template <class Op, class T> constexpr int column_width() {
   using C = Compute<T>;
-  if (!kHeavy<Op, C> && sizeof(PartialOf<Op, C>) <= 8) return kVector;
+  if (!kHeavy<Op, C> && sizeof(PartialOf<Op, C>) <= 8) return sizeof(T) == 8 ? 2 : kVector;
   return sizeof(T) == 2 ? 2 : 1;
 }
 
