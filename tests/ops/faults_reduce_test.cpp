@@ -205,8 +205,8 @@ TEST_P(Faults, B17_ManyRowsAndNone) {
   EXPECT_THAT(softmax(none, 1), HasShape({3, 0, 7}));
   EXPECT_THAT(sum(none, 1), HasShape({3, 7}));
   EXPECT_THAT(sum(none, 1).to_vector<float>(), Each(0));
-  EXPECT_EQ(sum(ones({1}, on())).item<float>(), 1);  // no error is left behind
-  if (!std::getenv("TALLY_LARGE_TESTS")) return;
+  EXPECT_EQ(sum(ones({1}, on())).item<float>(), 1);                  // no error is left behind
+  if (device() == cpu || !std::getenv("TALLY_LARGE_TESTS")) return;  // 17 GB
   EXPECT_EQ(amin(softmax(zeros({65'537, 32'768}, on()), 1)).item<float>(), 0x1p-15f);
 }
 
