@@ -2,124 +2,45 @@
 
 #include <cmath>
 
-#include <tally/autograd/record.h>
 #include <tally/core/error.h>
-#include <tally/ops/operators.h>
-#include <tally/ops/reduce_backend.h>
+#include <tally/ops/reduce_front.h>
 #include <tally/ops/reduce_gradient.h>
-#include <tally/ops/results.h>
-#include <tally/ops/view.h>
+#include <tally/ops/reduce_with.h>
 
 namespace tally {
 namespace {
 
-// What an op of the list gives for a dtype, asked of its definition.
-struct Traits {
-  const char* name;
-  bool accepts = false, needs_elements = false, has_second = false, reads_x = false, differentiable = false;
-  DType result = float32, second = float32;
-  std::size_t accumulator_bytes = 0;
+/// The kernels that the library has for an op of its list.
+struct LibraryKernels {
+  Reduction op;
+
+  ReduceTraits traits(DType dtype) const {
+    return std::visit([&](const auto& one) { return reduce_traits<std::decay_t<decltype(one)>>(dtype); }, op);
+  }
+  void forward(const ReduceCall& call) const {
+    on(call.x.device(), [&](auto backend) { reduce(backend, op, call); });
+  }
+  void backward(const ReduceBackwardCall& call, const Lists& lists) const {
+    on(call.gx.device(), [&](auto backend) {
+      if (std::holds_alternative<Prod>(op))
+        prod_backward(backend, call, lists);
+      else
+        reduce_backward(backend, op, call);
+    });
+  }
+  Spread spread() const {
+    if (std::holds_alternative<Sum>(op)) return Spread::whole;
+    return std::holds_alternative<Mean>(op) ? Spread::mean : Spread::no;
+  }
+  Tensor recorded(const Tensor& x, const Tensor& y, const Tensor& grad, std::int64_t n,
+                  const std::function<Tensor()>& slope) const {
+    return recorded_gradient(op, x, y, grad, n, slope);
+  }
 };
 
-Traits traits_of(const Reduction& op, DType dtype) {
-  return std::visit(
-      [&](const auto& one) {
-        return visit(dtype, [&](auto tag) {
-          using Op = std::decay_t<decltype(one)>;
-          using T = typename decltype(tag)::type;
-          using C = Compute<T>;
-          Traits traits{.name = Op::name};
-          if constexpr (op_accepts<Op, T>()) {
-            using Out = Results<Op, T>;
-            traits.accepts = true;
-            traits.needs_elements = !Fold<Op, C>::has_identity;
-            traits.has_second = requires(typename Out::Projected p) { p.second; };
-            traits.result = dtype_of<typename Out::First>();
-            traits.second = dtype_of<typename Out::Second>();
-            traits.accumulator_bytes = sizeof(typename Out::Acc);
-            if constexpr (is_float_type<T>) {
-              traits.differentiable = Slope<Op, C>::exists || std::is_same_v<Op, Prod>;
-              traits.reads_x = Slope<Op, C>::from_x || std::is_same_v<Op, Prod>;
-            }
-          }
-          return traits;
-        });
-      },
-      op);
-}
-
-struct Want {
-  bool first = true, second = false;
-};
-
-// The gradient of a reduction as one kernel over x; `grad` belongs to the first result.
-Tensor fused_gradient(const Reduction& op, const ReducePlan& plan, const Shape& x_shape, const Tensor& x,
-                      const Tensor& accumulators, const Tensor& grad) {
-  const Tensor gx = empty(x_shape, {.dtype = grad.dtype(), .device = grad.device()});
-  const Tensor dense = grad.contiguous();
-  const ReduceBackwardCall call{
-      plan_backward(x.defined() ? x : gx, plan.kept_shape), plan.lists.length(), x, dense, accumulators, gx};
-  if (gx.numel() == 0) return gx;
-  on(gx.device(), [&](auto backend) {
-    if (std::holds_alternative<Prod>(op))
-      prod_backward(backend, call, plan.lists);
-    else
-      reduce_backward(backend, op, call);
-  });
-  return gx;
-}
-
-// The one front end: shape rule, errors, kernels, recording. Gives both results; one not wanted is undefined.
 std::vector<Tensor> run(const Reduction& op, const Tensor& x, const Dims& dims, KeepDim keep, Want want,
                         const char* called, Where where) {
-  if (!x.defined()) throw ShapeError(called, "the input is undefined", where);
-  const Traits traits = traits_of(op, x.dtype());
-  if (!traits.accepts) throw DTypeError(called, describe(x) + " is not floating; use .to(float32)", where);
-  const ReducePlan plan = plan_reduction(called, x, dims, keep, where);
-  if (plan.lists.length() == 0 && traits.needs_elements)
-    throw ShapeError(called, describe(x) + " has no elements along the reduced dims, and nothing has no extreme",
-                     where);
-
-  const bool records = traits.differentiable && grad_enabled() && x.requires_grad();
-  ReduceCall call{.x = x, .lists = plan.lists, .first = {}, .second = {}, .accumulators = {}};
-  if (want.first) call.first = empty(plan.shape, {.dtype = traits.result, .device = x.device()}, where);
-  if (want.second) call.second = empty(plan.shape, {.dtype = traits.second, .device = x.device()}, where);
-  const bool spreads = std::holds_alternative<Sum>(op) || std::holds_alternative<Mean>(op);  // their gradient is a view
-  if (records && want.first && !spreads)
-    call.accumulators = empty({plan.lists.outputs() * static_cast<std::int64_t>(traits.accumulator_bytes)},
-                              {.dtype = uint8, .device = x.device()}, where);
-  if (plan.lists.outputs() > 0) on(x.device(), [&](auto backend) { reduce(backend, op, call); });
-  if (!records) return {call.first, call.second};
-
-  std::vector<Tensor> values;
-  if (want.first) values.push_back(call.first);
-  if (want.second) values.push_back(call.second);
-  const Tensor none;
-  const auto backward = [op, plan, want, x_shape = x.shape(), spreads, called](
-                            const std::vector<Tensor>& grads, const Tensor& x, const Tensor& accumulators,
-                            const Tensor& y) {
-    const auto spread = [&](const Tensor& grad) { return expand(reshape(grad, plan.kept_shape), x_shape); };
-    const auto by_count = [&](const Tensor& grad) { return spread(grad / static_cast<double>(plan.lists.length())); };
-    Tensor gx;
-    if (want.first) {
-      if (spreads)
-        gx = std::holds_alternative<Mean>(op) ? by_count(grads[0]) : spread(grads[0]);
-      else if (!grad_enabled())
-        gx = fused_gradient(op, plan, x_shape, x, accumulators, grads[0]);
-      else
-        gx = recorded_gradient(op, x, reshape(y, plan.kept_shape), reshape(grads[0], plan.kept_shape),
-                               plan.lists.length(), [&] {
-                                 return fused_gradient(op, plan, x_shape, x, accumulators,
-                                                       ones(y.shape(), {.dtype = y.dtype(), .device = y.device()}));
-                               });
-    }
-    const bool mean_too = want.second && is_floating(grads.back().dtype()) && std::holds_alternative<Var>(op);
-    if (mean_too) gx = gx.defined() ? gx + by_count(grads.back()) : by_count(grads.back());
-    return std::vector{gx};
-  };
-  values = record(called, {x}, std::move(values), saving(traits.reads_x ? x : none, call.accumulators, output),
-                  backward, where);
-  return {want.first ? values.front() : Tensor(), want.second ? values.back() : Tensor()};
+  return detail::reduce_front(LibraryKernels{op}, x, dims, keep, want, called, where);
 }
 
 Tensor one(const Reduction& op, const Tensor& x, const Dims& dims, KeepDim keep, const char* called, Where where) {
@@ -192,6 +113,11 @@ Tensor sum_to(const Tensor& x, const Shape& shape, Where where) {
   for (int d = 0; d < x.dim(); ++d)
     if (d < lead || (shape[d - lead] == 1 && x.shape()[d] != 1)) dims.push_back(d);
   return dims.empty() ? reshape(x, shape, where) : reshape(sum(x, dims, {}, where), shape, where);
+}
+
+void detail::throw_reduce_once_differentiable(const char* name) {
+  throw AutogradError(
+      name, "this reduction has no `gradient` made of recorded ops, so it cannot be differentiated twice", {});
 }
 
 }  // namespace tally

@@ -1,90 +1,13 @@
-#include <tally/ops/cpu/reduce.h>
-
-#include <tally/core/raw.h>
-#include <tally/ops/reduce_backend.h>
+#include <tally/ops/cpu/reduce_call.h>
 
 namespace tally {
-namespace {
-
-template <class C> cpu_loops::Source<C> source_of(const Tensor& x) {
-  return visit(x.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<Compute<T>, C>)
-      return cpu_loops::Source<C>::of(static_cast<const T*>(x.raw()));
-    else
-      return cpu_loops::Source<C>{};
-  });
-}
-
-// f(op, C{}) for each op and each type it computes in.
-template <class F> void dispatch(const Reduction& op, DType dtype, F&& f) {
-  std::visit(
-      [&](const auto& one) {
-        using Op = std::decay_t<decltype(one)>;
-        if (dtype == float64) return f(one, double{});
-        if (is_floating(dtype)) return f(one, float{});
-        if constexpr (op_accepts<Op, std::int64_t>()) f(one, std::int64_t{});
-      },
-      op);
-}
-
-// A result is written as the loops compute it and rounded once on its way to the caller's tensor.
-class Landing {
- public:
-  Landing(const Tensor& target, DType dtype)
-      : target_(target),
-        temporary_(target.defined() && target.dtype() != dtype ? empty(target.shape(), {.dtype = dtype}) : target) {}
-  void* raw() const { return temporary_.defined() ? temporary_.raw() : nullptr; }
-  void finish() const {
-    if (target_.defined() && !temporary_.is_same(target_)) raw::copy(target_, temporary_);
-  }
-
- private:
-  Tensor target_, temporary_;
-};
-
-Tensor in(DType dtype, const Tensor& x) {
-  if (!x.defined() || x.dtype() == dtype) return x;
-  // Strides stay as they are: the walk was planned for them. Only memory that the view spans is copied.
-  std::int64_t span = 1;
-  for (int d = 0; d < x.dim(); ++d) span += (x.shape()[d] - 1) * x.strides()[d];
-  const Tensor whole(x.storage(), x.offset(), {span}, {1}, x.dtype());
-  Tensor converted = empty({span}, {.dtype = dtype});
-  raw::copy(converted, whole);
-  return Tensor(converted.storage(), 0, x.shape(), x.strides(), dtype);
-}
-
-}  // namespace
 
 void reduce(Cpu, const Reduction& op, const ReduceCall& call) {
-  dispatch(op, call.x.dtype(), [&](const auto& one, auto zero) {
-    using Op = std::decay_t<decltype(one)>;
-    using C = decltype(zero);
-    using Out = Results<Op, C>;
-    const Landing first(call.first, dtype_of<typename Out::First>());
-    const Landing second(call.second, dtype_of<typename Out::Second>());
-    cpu_loops::reduce(
-        one, call.lists, source_of<C>(call.x),
-        Out{static_cast<typename Out::First*>(first.raw()), static_cast<typename Out::Second*>(second.raw()),
-            call.accumulators.defined() ? static_cast<typename Out::Acc*>(call.accumulators.raw()) : nullptr});
-    first.finish();
-    second.finish();
-  });
+  std::visit([&](const auto& one) { cpu_loops::run(one, call); }, op);
 }
 
 void reduce_backward(Cpu, const Reduction& op, const ReduceBackwardCall& call) {
-  dispatch(op, call.gx.dtype(), [&](const auto& one, auto zero) {
-    using Op = std::decay_t<decltype(one)>;
-    using C = decltype(zero);
-    if constexpr (std::is_floating_point_v<C> && Slope<Op, C>::exists) {
-      const Tensor x = in(dtype_of<C>(), call.x), grad = in(dtype_of<C>(), call.grad);
-      const Landing gx(call.gx, dtype_of<C>());
-      cpu_loops::reduce_backward(one, call.walk, call.length, x.defined() ? x.data<C>() : nullptr, grad.data<C>(),
-                                 static_cast<const typename Op::template Acc<C>*>(call.accumulators.raw()),
-                                 static_cast<C*>(gx.raw()));
-      gx.finish();
-    }
-  });
+  std::visit([&](const auto& one) { cpu_loops::run_backward(one, call); }, op);
 }
 
 }  // namespace tally
