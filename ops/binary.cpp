@@ -9,8 +9,7 @@
 namespace tally {
 namespace {
 
-template <class Op>
-Tensor binary(const Op& op, const char* name, const Operand& a, const Operand& b, Where where) {
+template <class Op> Tensor binary(const Op& op, const char* name, const Operand& a, const Operand& b, Where where) {
   return detail::record_zip<detail::LibraryLoops>(op, name, a, b, where);
 }
 

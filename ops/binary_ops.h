@@ -9,15 +9,13 @@
 namespace tally::ops {
 
 // Scalars as tensors have it: integers wrap, and `where` chooses.
-template <class C>
-TALLY_HD C plus(C a, C b) {
+template <class C> TALLY_HD C plus(C a, C b) {
   if constexpr (std::is_integral_v<C>)
     return static_cast<C>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   else
     return a + b;
 }
-template <class C>
-TALLY_HD C times(C a, C b) {
+template <class C> TALLY_HD C times(C a, C b) {
   if constexpr (std::is_integral_v<C>)
     return static_cast<C>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   else
@@ -33,18 +31,9 @@ struct Add {
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::none;
   static constexpr auto da_reads = Reads::nothing, db_reads = Reads::nothing;
-  template <class C>
-  TALLY_HD C f(C a, C b) const {
-    return plus(a, b);
-  }
-  template <class C>
-  TALLY_HD C da(C, C) const {
-    return 1;
-  }
-  template <class C>
-  TALLY_HD C db(C, C) const {
-    return 1;
-  }
+  template <class C> TALLY_HD C f(C a, C b) const { return plus(a, b); }
+  template <class C> TALLY_HD C da(C, C) const { return 1; }
+  template <class C> TALLY_HD C db(C, C) const { return 1; }
 };
 
 struct Sub {
@@ -52,21 +41,14 @@ struct Sub {
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::none;
   static constexpr auto da_reads = Reads::nothing, db_reads = Reads::nothing;
-  template <class C>
-  TALLY_HD C f(C a, C b) const {
+  template <class C> TALLY_HD C f(C a, C b) const {
     if constexpr (std::is_integral_v<C>)
       return static_cast<C>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
     else
       return a - b;
   }
-  template <class C>
-  TALLY_HD C da(C, C) const {
-    return 1;
-  }
-  template <class C>
-  TALLY_HD C db(C, C) const {
-    return -1;
-  }
+  template <class C> TALLY_HD C da(C, C) const { return 1; }
+  template <class C> TALLY_HD C db(C, C) const { return -1; }
 };
 
 struct Mul {
@@ -74,18 +56,9 @@ struct Mul {
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::recorded;
   static constexpr auto da_reads = Reads::b, db_reads = Reads::a;
-  template <class C>
-  TALLY_HD C f(C a, C b) const {
-    return times(a, b);
-  }
-  template <class A, class B>
-  TALLY_HD B da(const A&, const B& b) const {
-    return b;
-  }
-  template <class A, class B>
-  TALLY_HD A db(const A& a, const B&) const {
-    return a;
-  }
+  template <class C> TALLY_HD C f(C a, C b) const { return times(a, b); }
+  template <class A, class B> TALLY_HD B da(const A&, const B& b) const { return b; }
+  template <class A, class B> TALLY_HD A db(const A& a, const B&) const { return a; }
 };
 
 struct Div {
@@ -93,18 +66,9 @@ struct Div {
   static constexpr auto result = Result::real;
   static constexpr auto curvature = Curvature::recorded;
   static constexpr auto da_reads = Reads::b, db_reads = Reads::both;
-  template <class C>
-  TALLY_HD C f(C a, C b) const {
-    return a / b;
-  }
-  template <class A, class B>
-  TALLY_HD auto da(const A&, const B& b) const {
-    return 1 / b;
-  }
-  template <class A, class B>
-  TALLY_HD auto db(const A& a, const B& b) const {
-    return -(a / b / b);
-  }
+  template <class C> TALLY_HD C f(C a, C b) const { return a / b; }
+  template <class A, class B> TALLY_HD auto da(const A&, const B& b) const { return 1 / b; }
+  template <class A, class B> TALLY_HD auto db(const A& a, const B& b) const { return -(a / b / b); }
 };
 
 /// Integers: a wrapping power; one with a negative exponent is cut towards 0.
@@ -112,22 +76,19 @@ struct Pow {
   static constexpr auto name = "pow";
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::recorded;
-  template <class C>
-  TALLY_HD C f(C a, C b) const {
+  template <class C> TALLY_HD C f(C a, C b) const {
     if constexpr (std::is_integral_v<C>)
       return integer_power(a, b);
     else
       return math::pow(a, b);
   }
   // 0 for the exponent 0, whatever the base: then the power below is a^0 = 1.
-  template <class A, class B>
-  TALLY_HD auto da(const A& a, const B& b) const {
+  template <class A, class B> TALLY_HD auto da(const A& a, const B& b) const {
     using math::pow;
     return b * pow(a, where(b == 0, 1, b) - 1);
   }
   // 0 for the base 0 and an exponent from 0 on, where the power does not depend on it; -inf below.
-  template <class A, class B>
-  TALLY_HD auto db(const A& a, const B& b) const {
+  template <class A, class B> TALLY_HD auto db(const A& a, const B& b) const {
     using math::log;
     using math::pow;
     if constexpr (std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
@@ -149,44 +110,30 @@ struct Maximum {
   static constexpr auto name = "maximum";
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::none;
-  template <class C>
-  TALLY_HD C f(C a, C b) const {
+  template <class C> TALLY_HD C f(C a, C b) const {
     if constexpr (!std::is_integral_v<C>) {
       if (a != a) return a;
       if (a == b) return math::signbit(a) ? b : a;
     }
     return b < a ? a : b;
   }
-  template <class C>
-  TALLY_HD C da(C a, C b) const {
-    return a == b ? C(0.5) : (a < b ? C(0) : C(1));
-  }
-  template <class C>
-  TALLY_HD C db(C a, C b) const {
-    return da(b, a);
-  }
+  template <class C> TALLY_HD C da(C a, C b) const { return a == b ? C(0.5) : (a < b ? C(0) : C(1)); }
+  template <class C> TALLY_HD C db(C a, C b) const { return da(b, a); }
 };
 
 struct Minimum {
   static constexpr auto name = "minimum";
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::none;
-  template <class C>
-  TALLY_HD C f(C a, C b) const {
+  template <class C> TALLY_HD C f(C a, C b) const {
     if constexpr (!std::is_integral_v<C>) {
       if (a != a) return a;
       if (a == b) return math::signbit(a) ? a : b;
     }
     return a < b ? a : b;
   }
-  template <class C>
-  TALLY_HD C da(C a, C b) const {
-    return a == b ? C(0.5) : (a > b ? C(0) : C(1));
-  }
-  template <class C>
-  TALLY_HD C db(C a, C b) const {
-    return da(b, a);
-  }
+  template <class C> TALLY_HD C da(C a, C b) const { return a == b ? C(0.5) : (a > b ? C(0) : C(1)); }
+  template <class C> TALLY_HD C db(C a, C b) const { return da(b, a); }
 };
 
 // Comparisons; NaN compares as in C. The other two are these with the sides exchanged.
@@ -195,31 +142,19 @@ struct Compare {
 };
 struct Equal : Compare {
   static constexpr auto name = "eq";
-  template <class C>
-  TALLY_HD bool f(C a, C b) const {
-    return a == b;
-  }
+  template <class C> TALLY_HD bool f(C a, C b) const { return a == b; }
 };
 struct NotEqual : Compare {
   static constexpr auto name = "ne";
-  template <class C>
-  TALLY_HD bool f(C a, C b) const {
-    return a != b;
-  }
+  template <class C> TALLY_HD bool f(C a, C b) const { return a != b; }
 };
 struct Less : Compare {
   static constexpr auto name = "lt";
-  template <class C>
-  TALLY_HD bool f(C a, C b) const {
-    return a < b;
-  }
+  template <class C> TALLY_HD bool f(C a, C b) const { return a < b; }
 };
 struct LessEqual : Compare {
   static constexpr auto name = "le";
-  template <class C>
-  TALLY_HD bool f(C a, C b) const {
-    return a <= b;
-  }
+  template <class C> TALLY_HD bool f(C a, C b) const { return a <= b; }
 };
 
 /// a + alpha b, what add_ does in place.
@@ -228,8 +163,7 @@ struct AddScaled {
   static constexpr auto result = Result::same;
   double alpha;
   std::int64_t integer_alpha;
-  template <class C>
-  TALLY_HD C f(C a, C b) const {
+  template <class C> TALLY_HD C f(C a, C b) const {
     if constexpr (std::is_integral_v<C>)
       return plus(a, times(integer_alpha, b));
     else
@@ -240,8 +174,7 @@ struct AddScaled {
 struct Choose {
   static constexpr auto name = "where";
   static constexpr auto result = Result::same;
-  template <class Condition, class C>
-  TALLY_HD C f(Condition condition, C a, C b) const {
+  template <class Condition, class C> TALLY_HD C f(Condition condition, C a, C b) const {
     return condition != 0 ? a : b;
   }
 };

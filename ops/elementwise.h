@@ -21,14 +21,14 @@
 // in which the input was broadcast.
 #pragma once
 
+#include <tally/core/math.h>
 #include <tally/ops/elementwise_record.h>
 
 namespace tally {
 
 /// op.f(x) for each element. From a .cpp for tensors on the CPU; from a .cu, compiled by nvcc, for both devices.
 /// DeviceError for a CUDA tensor in a .cpp.
-template <class Op, class Unit = detail::Unit>
-Tensor map(const Op& op, const Tensor& x, Where where = Where::here()) {
+template <class Op, class Unit = detail::Unit> Tensor map(const Op& op, const Tensor& x, Where where = Where::here()) {
   return detail::record_map<detail::LocalLoops<Unit>>(op, x, where);
 }
 

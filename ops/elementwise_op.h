@@ -38,32 +38,28 @@ class Operand {
 
 namespace detail {
 
-template <class Op>
-constexpr Result result_of() {
+template <class Op> constexpr Result result_of() {
   if constexpr (requires { Op::result; })
     return Op::result;
   else
     return Result::real;
 }
 
-template <class Op>
-constexpr Curvature curvature_of() {
+template <class Op> constexpr Curvature curvature_of() {
   if constexpr (requires { Op::curvature; })
     return Op::curvature;
   else
     return Curvature::unknown;
 }
 
-template <class Op>
-constexpr Reads da_reads() {
+template <class Op> constexpr Reads da_reads() {
   if constexpr (requires { Op::da_reads; })
     return Op::da_reads;
   else
     return Reads::both;
 }
 
-template <class Op>
-constexpr Reads db_reads() {
+template <class Op> constexpr Reads db_reads() {
   if constexpr (requires { Op::db_reads; })
     return Op::db_reads;
   else

@@ -59,8 +59,7 @@ Tensor linear_pull(const Loop& loop, const char* name, const Tensor& grad, const
   (std::make_index_sequence<N>{});
 }
 
-template <class Loops, class Op>
-Tensor record_map(const Op& op, const Tensor& input, Where where) {
+template <class Loops, class Op> Tensor record_map(const Op& op, const Tensor& input, Where where) {
   constexpr Result kResult = result_of<Op>();
   const Tensor x = loop_input(kResult, input, where);
   Tensor y = empty(x.shape(), like(kResult == Result::boolean ? boolean : x.dtype(), x.device()), where);
@@ -85,8 +84,7 @@ Tensor record_map(const Op& op, const Tensor& input, Where where) {
 }
 
 /// f(a, b), each a Tensor or, where it is a number or was not kept, a double.
-template <class F>
-auto with_sides(const Side& a, const Side& b, F&& f) {
+template <class F> auto with_sides(const Side& a, const Side& b, F&& f) {
   const double x = a.number.as<double>(), y = b.number.as<double>();
   if (a.tensor.defined()) return b.tensor.defined() ? f(a.tensor, b.tensor) : f(a.tensor, y);
   return b.tensor.defined() ? f(x, b.tensor) : f(x, y);
@@ -161,8 +159,7 @@ using Unit = HostUnit;
 #endif
 
 /// Loops instantiated where they are used, for map and zip.
-template <class Unit>
-struct LocalLoops {
+template <class Unit> struct LocalLoops {
   template <class F, std::size_t N>
   static void run(const F& f, const Tensor& out, const Inputs<N>& inputs, DType dtype, const char* name, Where where) {
     if (out.numel() == 0) return;

@@ -10,8 +10,7 @@
 namespace tally {
 namespace {
 
-template <class Op>
-Tensor unary(const Op& op, const Tensor& x, Where where) {
+template <class Op> Tensor unary(const Op& op, const Tensor& x, Where where) {
   return detail::record_map<detail::LibraryLoops>(op, x, where);
 }
 

@@ -11,12 +11,10 @@
 namespace tally::ops {
 
 /// The type of a constant beside a C: a tensor takes any number.
-template <class C>
-using Constant = std::conditional_t<std::is_arithmetic_v<C>, C, double>;
+template <class C> using Constant = std::conditional_t<std::is_arithmetic_v<C>, C, double>;
 
 /// Integers wrap: they negate and multiply unsigned.
-template <class C>
-TALLY_HD C negate(C x) {
+template <class C> TALLY_HD C negate(C x) {
   if constexpr (std::is_integral_v<C>)
     return static_cast<C>(std::uint64_t{0} - static_cast<std::uint64_t>(x));
   else
@@ -27,14 +25,8 @@ struct Neg {
   static constexpr auto name = "neg";
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::none;
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return negate(x);
-  }
-  template <class C>
-  TALLY_HD C df(C) const {
-    return -1;
-  }
+  template <class C> TALLY_HD C f(C x) const { return negate(x); }
+  template <class C> TALLY_HD C df(C) const { return -1; }
 };
 
 /// NaN stays, and so does a zero's sign.
@@ -42,14 +34,8 @@ struct Sign {
   static constexpr auto name = "sign";
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::none;
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return x > 0 ? C(1) : (x < 0 ? C(-1) : x);
-  }
-  template <class C>
-  TALLY_HD C df(C) const {
-    return 0;
-  }
+  template <class C> TALLY_HD C f(C x) const { return x > 0 ? C(1) : (x < 0 ? C(-1) : x); }
+  template <class C> TALLY_HD C df(C) const { return 0; }
 };
 
 /// Derivative 0 at 0 and at NaN.
@@ -57,34 +43,26 @@ struct Abs {
   static constexpr auto name = "abs";
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::none;
-  template <class C>
-  TALLY_HD C f(C x) const {
+  template <class C> TALLY_HD C f(C x) const {
     if constexpr (std::is_integral_v<C>)
       return x < 0 ? negate(x) : x;
     else
       return math::abs(x);
   }
-  template <class C>
-  TALLY_HD C df(C x) const {
-    return static_cast<C>((x > 0) - (x < 0));
-  }
+  template <class C> TALLY_HD C df(C x) const { return static_cast<C>((x > 0) - (x < 0)); }
 };
 
 struct Square {
   static constexpr auto name = "square";
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::recorded;
-  template <class C>
-  TALLY_HD C f(C x) const {
+  template <class C> TALLY_HD C f(C x) const {
     if constexpr (std::is_integral_v<C>)
       return static_cast<C>(static_cast<std::uint64_t>(x) * static_cast<std::uint64_t>(x));
     else
       return x * x;
   }
-  template <class C>
-  TALLY_HD C df(const C& x) const {
-    return 2 * x;
-  }
+  template <class C> TALLY_HD C df(const C& x) const { return 2 * x; }
 };
 
 /// Derivative 0 at 0; NaN stays.
@@ -92,12 +70,8 @@ struct Relu {
   static constexpr auto name = "relu";
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::none;
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return x < 0 ? C(0) : x;
-  }
-  template <class C>
-  TALLY_HD C df(C x) const {
+  template <class C> TALLY_HD C f(C x) const { return x < 0 ? C(0) : x; }
+  template <class C> TALLY_HD C df(C x) const {
     return x <= 0 ? C(0) : C(1);  // NaN: 1, as f is x there
   }
 };
@@ -109,43 +83,33 @@ struct Clamp {
   static constexpr auto curvature = Curvature::none;
   double low, high;
   std::int64_t integer_low, integer_high;
-  template <class C>
-  TALLY_HD C lowest() const {
+  template <class C> TALLY_HD C lowest() const {
     if constexpr (std::is_integral_v<C>)
       return integer_low;
     else
       return static_cast<C>(low);
   }
-  template <class C>
-  TALLY_HD C highest() const {
+  template <class C> TALLY_HD C highest() const {
     if constexpr (std::is_integral_v<C>)
       return integer_high;
     else
       return static_cast<C>(high);
   }
-  template <class C>
-  TALLY_HD C f(C x) const {
+  template <class C> TALLY_HD C f(C x) const {
     return x < lowest<C>() ? lowest<C>() : (highest<C>() < x ? highest<C>() : x);
   }
-  template <class C>
-  TALLY_HD C df(C x) const {
-    return lowest<C>() <= x && x <= highest<C>() ? C(1) : C(0);
-  }
+  template <class C> TALLY_HD C df(C x) const { return lowest<C>() <= x && x <= highest<C>() ? C(1) : C(0); }
 };
 
 // Steps: derivative 0. Integers stay.
 struct Step {
   static constexpr auto result = Result::same;
   static constexpr auto curvature = Curvature::none;
-  template <class C>
-  TALLY_HD C df(C) const {
-    return 0;
-  }
+  template <class C> TALLY_HD C df(C) const { return 0; }
 };
 struct Floor : Step {
   static constexpr auto name = "floor";
-  template <class C>
-  TALLY_HD C f(C x) const {
+  template <class C> TALLY_HD C f(C x) const {
     if constexpr (std::is_integral_v<C>)
       return x;
     else
@@ -154,8 +118,7 @@ struct Floor : Step {
 };
 struct Ceil : Step {
   static constexpr auto name = "ceil";
-  template <class C>
-  TALLY_HD C f(C x) const {
+  template <class C> TALLY_HD C f(C x) const {
     if constexpr (std::is_integral_v<C>)
       return x;
     else
@@ -165,8 +128,7 @@ struct Ceil : Step {
 /// Halves go to the even neighbour.
 struct Round : Step {
   static constexpr auto name = "round";
-  template <class C>
-  TALLY_HD C f(C x) const {
+  template <class C> TALLY_HD C f(C x) const {
     if constexpr (std::is_integral_v<C>)
       return x;
     else
@@ -181,96 +143,50 @@ struct Real {
 
 struct Exp : Real {
   static constexpr auto name = "exp";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::exp(x);
-  }
-  template <class C>
-  TALLY_HD C df_of_result(const C& y) const {
-    return y;
-  }
+  template <class C> TALLY_HD C f(C x) const { return math::exp(x); }
+  template <class C> TALLY_HD C df_of_result(const C& y) const { return y; }
 };
 
 struct Expm1 : Real {
   static constexpr auto name = "expm1";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::expm1(x);
-  }
-  template <class C>
-  TALLY_HD C df_of_result(const C& y) const {
-    return y + 1;
-  }
+  template <class C> TALLY_HD C f(C x) const { return math::expm1(x); }
+  template <class C> TALLY_HD C df_of_result(const C& y) const { return y + 1; }
 };
 
 struct Log : Real {
   static constexpr auto name = "log";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::log(x);
-  }
-  template <class C>
-  TALLY_HD C df(const C& x) const {
-    return 1 / x;
-  }
+  template <class C> TALLY_HD C f(C x) const { return math::log(x); }
+  template <class C> TALLY_HD C df(const C& x) const { return 1 / x; }
 };
 
 struct Log1p : Real {
   static constexpr auto name = "log1p";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::log1p(x);
-  }
-  template <class C>
-  TALLY_HD C df(const C& x) const {
-    return 1 / (x + 1);
-  }
+  template <class C> TALLY_HD C f(C x) const { return math::log1p(x); }
+  template <class C> TALLY_HD C df(const C& x) const { return 1 / (x + 1); }
 };
 
 struct Sqrt : Real {
   static constexpr auto name = "sqrt";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::sqrt(x);
-  }
-  template <class C>
-  TALLY_HD C df_of_result(const C& y) const {
-    return 1 / (y + y);
-  }
+  template <class C> TALLY_HD C f(C x) const { return math::sqrt(x); }
+  template <class C> TALLY_HD C df_of_result(const C& y) const { return 1 / (y + y); }
 };
 
 struct Rsqrt : Real {
   static constexpr auto name = "rsqrt";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::rsqrt(x);
-  }
-  template <class C>
-  TALLY_HD C df_of_result(const C& y) const {
-    return y * y * y / -2;
-  }
+  template <class C> TALLY_HD C f(C x) const { return math::rsqrt(x); }
+  template <class C> TALLY_HD C df_of_result(const C& y) const { return y * y * y / -2; }
 };
 
 struct Reciprocal : Real {
   static constexpr auto name = "reciprocal";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return 1 / x;
-  }
-  template <class C>
-  TALLY_HD C df_of_result(const C& y) const {
-    return -(y * y);
-  }
+  template <class C> TALLY_HD C f(C x) const { return 1 / x; }
+  template <class C> TALLY_HD C df_of_result(const C& y) const { return -(y * y); }
 };
 
 struct Sin : Real {
   static constexpr auto name = "sin";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::sin(x);
-  }
-  template <class C>
-  TALLY_HD C df(const C& x) const {
+  template <class C> TALLY_HD C f(C x) const { return math::sin(x); }
+  template <class C> TALLY_HD C df(const C& x) const {
     using math::cos;
     return cos(x);
   }
@@ -278,12 +194,8 @@ struct Sin : Real {
 
 struct Cos : Real {
   static constexpr auto name = "cos";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::cos(x);
-  }
-  template <class C>
-  TALLY_HD C df(const C& x) const {
+  template <class C> TALLY_HD C f(C x) const { return math::cos(x); }
+  template <class C> TALLY_HD C df(const C& x) const {
     using math::sin;
     return -sin(x);
   }
@@ -291,36 +203,20 @@ struct Cos : Real {
 
 struct Tanh : Real {
   static constexpr auto name = "tanh";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::tanh(x);
-  }
-  template <class C>
-  TALLY_HD C df_of_result(const C& y) const {
-    return 1 - y * y;
-  }
+  template <class C> TALLY_HD C f(C x) const { return math::tanh(x); }
+  template <class C> TALLY_HD C df_of_result(const C& y) const { return 1 - y * y; }
 };
 
 struct Sigmoid : Real {
   static constexpr auto name = "sigmoid";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::sigmoid(x);
-  }
-  template <class C>
-  TALLY_HD C df_of_result(const C& y) const {
-    return y * (1 - y);
-  }
+  template <class C> TALLY_HD C f(C x) const { return math::sigmoid(x); }
+  template <class C> TALLY_HD C df_of_result(const C& y) const { return y * (1 - y); }
 };
 
 struct Softplus : Real {
   static constexpr auto name = "softplus";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::softplus(x);
-  }
-  template <class C>
-  TALLY_HD C df(const C& x) const {
+  template <class C> TALLY_HD C f(C x) const { return math::softplus(x); }
+  template <class C> TALLY_HD C df(const C& x) const {
     using math::sigmoid;
     return sigmoid(x);
   }
@@ -329,12 +225,8 @@ struct Softplus : Real {
 /// x sigmoid(x).
 struct Silu : Real {
   static constexpr auto name = "silu";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return x * math::sigmoid(x);
-  }
-  template <class C>
-  TALLY_HD C df(const C& x) const {
+  template <class C> TALLY_HD C f(C x) const { return x * math::sigmoid(x); }
+  template <class C> TALLY_HD C df(const C& x) const {
     using math::sigmoid;
     const C s = sigmoid(x);
     return s * (1 + x * (1 - s));
@@ -343,12 +235,8 @@ struct Silu : Real {
 
 struct Erf : Real {
   static constexpr auto name = "erf";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return math::erf(x);
-  }
-  template <class C>
-  TALLY_HD C df(const C& x) const {
+  template <class C> TALLY_HD C f(C x) const { return math::erf(x); }
+  template <class C> TALLY_HD C df(const C& x) const {
     using math::exp;
     return Constant<C>(1.1283791670955125739) * exp(-(x * x));  // 2 / sqrt(pi)
   }
@@ -357,18 +245,13 @@ struct Erf : Real {
 /// x Phi(x) with the exact error function.
 struct Gelu : Real {
   static constexpr auto name = "gelu";
-  template <class C>
-  TALLY_HD C f(C x) const {
-    return x * normal_distribution(x);
-  }
-  template <class C>
-  TALLY_HD C df(const C& x) const {
+  template <class C> TALLY_HD C f(C x) const { return x * normal_distribution(x); }
+  template <class C> TALLY_HD C df(const C& x) const {
     using math::exp;
     return normal_distribution(x) + x * exp(x * x / -2) * Constant<C>(0.39894228040143267794);  // 1 / sqrt(2 pi)
   }
   /// Phi.
-  template <class C>
-  TALLY_HD static C normal_distribution(const C& x) {
+  template <class C> TALLY_HD static C normal_distribution(const C& x) {
     using math::erf;
     return (erf(x * Constant<C>(0.70710678118654752440)) + 1) / 2;
   }
@@ -377,8 +260,7 @@ struct Gelu : Real {
 struct Isnan {
   static constexpr auto name = "isnan";
   static constexpr auto result = Result::boolean;
-  template <class C>
-  TALLY_HD bool f(C x) const {
+  template <class C> TALLY_HD bool f(C x) const {
     if constexpr (std::is_integral_v<C>)
       return false;
     else
@@ -388,8 +270,7 @@ struct Isnan {
 struct Isinf {
   static constexpr auto name = "isinf";
   static constexpr auto result = Result::boolean;
-  template <class C>
-  TALLY_HD bool f(C x) const {
+  template <class C> TALLY_HD bool f(C x) const {
     if constexpr (std::is_integral_v<C>)
       return false;
     else
@@ -399,8 +280,7 @@ struct Isinf {
 struct Isfinite {
   static constexpr auto name = "isfinite";
   static constexpr auto result = Result::boolean;
-  template <class C>
-  TALLY_HD bool f(C x) const {
+  template <class C> TALLY_HD bool f(C x) const {
     if constexpr (std::is_integral_v<C>)
       return true;
     else

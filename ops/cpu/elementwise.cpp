@@ -46,24 +46,21 @@ void scatter(const Strided<M>& walk, void* data, DType dtype, std::int64_t begin
   });
 }
 
-template <int M>
-bool is_dense(const Strided<M>& walk, int operand) {
+template <int M> bool is_dense(const Strided<M>& walk, int operand) {
   std::int64_t expected = 1;
   for (int d = walk.rank - 1; d >= 0; expected *= walk.sizes[d--])
     if (walk.strides[operand][d] != expected) return false;
   return true;
 }
 
-template <int M>
-bool is_constant(const Strided<M>& walk, int operand) {
+template <int M> bool is_constant(const Strided<M>& walk, int operand) {
   for (int d = 0; d < walk.rank; ++d)
     if (walk.strides[operand][d] != 0) return false;
   return true;
 }
 
 /// How a block gets one input.
-template <class C>
-struct Source {
+template <class C> struct Source {
   const void* data = nullptr;
   DType dtype = float32;
   bool direct = false;    // dense memory of C, read where it is
@@ -71,8 +68,7 @@ struct Source {
   C value{};
 };
 
-template <class C, class R, std::size_t N>
-struct Blocks {
+template <class C, class R, std::size_t N> struct Blocks {
   Strided<N + 1> walk;
   Source<C> sources[N];
   void* out;
