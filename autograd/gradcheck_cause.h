@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <tally/autograd/gradcheck.h>
+#include <tally/autograd/gradcheck_probe.h>
 
 namespace tally::detail {
 
@@ -18,6 +18,10 @@ struct Suspect {
 /// What the wrong entries of one input have in common, beside all that were checked. `missing`: the worst of them lacks
 /// some outputs' contributions and has the others right.
 Suspect suspect(const std::vector<GradCheckEntry>& checked, bool missing);
+
+/// Writes into a wrong entry at which output element the difference is largest. True where all that is wrong with it is
+/// that some outputs contribute nothing.
+bool locate(GradCheckEntry& entry, const std::vector<Probe::Part>& parts);
 
 /// Seven digits, as results are shown.
 std::string number(double value);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tally/autograd/gradcheck.h>
+#include <tally/core/print.h>
 #include <tally/core/tensor.h>
 
 namespace tally {

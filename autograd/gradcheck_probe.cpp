@@ -1,0 +1,179 @@
+#include <tally/autograd/gradcheck_probe.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <tally/autograd/backward.h>
+#include <tally/core/error.h>
+#include <tally/core/random.h>
+#include <tally/core/raw.h>
+
+namespace tally::detail {
+namespace {
+
+constexpr std::int64_t kMostParts = 256;
+
+// Equal bits, where any NaN equals any NaN. Other dtypes widen to float64 exactly.
+bool same_bits(const Tensor& x, const Tensor& y) {
+  if (x.defined() != y.defined()) return false;
+  if (!x.defined()) return true;
+  const Values a = x.to_vector<double>(), b = y.to_vector<double>();
+  return x.shape() == y.shape() && std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) {
+           return std::memcmp(&x, &y, sizeof x) == 0 || (std::isnan(x) && std::isnan(y));
+         });
+}
+bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Tensor& x, const Tensor& y) { return same_bits(x, y); });
+}
+
+bool has_shared_elements(const Tensor& tensor) {
+  for (int d = 0; d < tensor.dim(); ++d)
+    if (tensor.strides()[d] == 0 && tensor.shape()[d] > 1) return tensor.numel() > 0;
+  return false;
+}
+
+Tensor like(const Tensor& tensor, const Values& values) {
+  Tensor copy = empty(tensor.shape(), {.dtype = tensor.dtype(), .device = tensor.device()});
+  raw::copy(copy, tally::tensor(values, tensor.shape()));
+  return copy;
+}
+
+bool carries_gradient(const Tensor& output) { return output.defined() && output.requires_grad(); }
+
+}  // namespace
+
+Shape coordinates(const Shape& shape, std::int64_t i) {
+  Shape at = shape;
+  for (int d = shape.size() - 1; d >= 0; i /= shape[d], --d) at[d] = i % shape[d];
+  return at;
+}
+
+Probe::Probe(const TensorFunction& f, const std::vector<Tensor>& inputs, std::uint64_t seed) : f_(f), seed_(seed) {
+  for (const Tensor& input : inputs) {
+    const bool floating = is_floating(input.dtype());
+    if (has_shared_elements(input))
+      notes.push_back("input " + std::to_string(inputs_.size()) +
+                      " has elements that share memory; a dense copy is checked");
+    Tensor copy = empty(input.shape(), {.dtype = floating ? float64 : input.dtype(), .device = input.device()});
+    raw::copy(copy, input);
+    inputs_.push_back(copy);
+    values_.push_back(floating ? input.to_vector<double>() : Values());
+  }
+}
+
+bool Probe::run() {
+  forward();
+  if (failure.empty()) backward();
+  return failure.empty();
+}
+
+void Probe::forward() {
+  for (std::size_t i = 0; i < count(); ++i) {
+    leaves_.push_back(inputs_[i].detach());
+    if (is_checked(i)) leaves_.back().requires_grad_();
+  }
+  outputs_ = f_(leaves_);
+  for (const Tensor& output : outputs_) weights_.push_back(draw_weights(output));
+  if (!std::isfinite(magnitude_)) magnitude_ = 0;
+  if (!same_bits(outputs_, f_(leaves_))) fail(Cause::nondeterminism, "two forward runs on the same inputs differ");
+}
+
+Values Probe::draw_weights(const Tensor& output) {
+  if (!output.defined() || !is_floating(output.dtype())) return {};
+  if (output.dtype() != float64) notes.push_back(std::string("f gives ") + name_of(output.dtype()));
+  Values weights;
+  for (const double value : output.to_vector<double>()) {
+    // Never near zero, of both signs, and exact in every float type.
+    const std::uint32_t bits = philox(seed_, ~drawn_++).word[0];
+    weights.push_back((bits & 1 ? 1.0 : -1.0) * (0.5 + static_cast<double>(bits >> 25) / 128));
+    magnitude_ += std::abs(weights.back() * value);
+  }
+  return weights;
+}
+
+void Probe::backward() {
+  std::vector<Tensor> outputs, cotangents, leaves;
+  for (std::size_t o = 0; o < outputs_.size(); ++o) {
+    if (!carries_gradient(outputs_[o])) continue;
+    outputs.push_back(outputs_[o]);
+    cotangents.push_back(like(outputs_[o], weights_[o]));
+  }
+  for (const Tensor& leaf : leaves_)
+    if (leaf.requires_grad()) leaves.push_back(leaf);
+  std::vector<Tensor> found(leaves.size()), again(leaves.size());
+  try {
+    if (!outputs.empty()) {
+      found = grad(outputs, leaves, cotangents, {.retain_graph = true});
+      again = grad(outputs, leaves, cotangents, {.retain_graph = true});
+    }
+  } catch (const AutogradError& error) {
+    return fail(Cause::unknown, error.what());
+  }
+  if (!same_bits(found, again)) return fail(Cause::nondeterminism, "two backward walks of one graph differ");
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < count(); ++i) {
+    const Tensor gradient = is_checked(i) ? found[next++] : Tensor();
+    reached_.push_back(gradient.defined());
+    gradients_.push_back(gradient.defined() ? gradient.to_vector<double>() : Values(values_[i].size()));
+  }
+}
+
+std::vector<Tensor> Probe::outputs_at(std::size_t input, const Values& values) const {
+  std::vector<Tensor> inputs = inputs_;
+  inputs[input] = like(inputs_[input], values);
+  return f_(inputs);
+}
+
+double Probe::along(const std::vector<Values>& direction, double t) const {
+  std::vector<Tensor> inputs = inputs_;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (direction[i].empty()) continue;
+    Values values = values_[i];
+    for (std::size_t j = 0; j < values.size(); ++j) values[j] += t * direction[i][j];
+    inputs[i] = like(inputs_[i], values);
+  }
+  return weighted(f_(inputs));
+}
+
+double Probe::weighted(const std::vector<Tensor>& outputs) const {
+  long double sum = 0;
+  for (std::size_t o = 0; o < weights_.size(); ++o) {
+    if (weights_[o].empty()) continue;
+    const Values values = outputs[o].to_vector<double>();
+    for (std::size_t j = 0; j < values.size(); ++j) sum += static_cast<long double>(weights_[o][j]) * values[j];
+  }
+  return static_cast<double>(sum);
+}
+
+std::vector<Probe::Part> Probe::parts(std::size_t input, std::size_t place, double step) const {
+  std::int64_t total = 0;
+  for (const Tensor& output : outputs_) total += carries_gradient(output) ? output.numel() : 0;
+  if (total > kMostParts) return {};
+  Values values = values_[input];
+  values[place] = values_[input][place] + step;
+  const std::vector<Tensor> high = outputs_at(input, values);
+  values[place] = values_[input][place] - step;
+  const std::vector<Tensor> low = outputs_at(input, values);
+  std::vector<Part> found;
+  for (std::size_t o = 0; o < outputs_.size(); ++o) {
+    if (!carries_gradient(outputs_[o])) continue;
+    const Values up = high[o].to_vector<double>(), down = low[o].to_vector<double>();
+    for (std::size_t j = 0; j < up.size(); ++j) {
+      Values one_hot(up.size());
+      one_hot[j] = 1;
+      const Tensor row = grad({outputs_[o]}, {leaves_[input]}, {like(outputs_[o], one_hot)}, {.retain_graph = true})[0];
+      found.push_back({row.defined() ? row.to_vector<double>()[place] : 0, (up[j] - down[j]) / (2 * step),
+                       static_cast<int>(o), coordinates(outputs_[o].shape(), static_cast<std::int64_t>(j))});
+    }
+  }
+  return found;
+}
+
+void Probe::fail(Cause cause, std::string text) {
+  failure = std::move(text);
+  failure_cause = cause;
+}
+
+}  // namespace tally::detail
