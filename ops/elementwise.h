@@ -23,8 +23,39 @@
 
 #include <tally/core/math.h>
 #include <tally/ops/elementwise_record.h>
+#if defined(__CUDACC__) || defined(TALLY_SIMT)
+#include <tally/ops/cuda/elementwise.cuh>
+#define TALLY_MAPS_ON_CUDA 1
+#endif
 
 namespace tally {
+namespace detail {
+
+/// The kind of translation unit: the same map in a .cpp and in a .cu are two functions.
+struct HostUnit {};
+struct DeviceUnit {};
+#if defined(__CUDACC__)
+using Unit = DeviceUnit;
+#else
+using Unit = HostUnit;
+#endif
+
+/// Loops instantiated where they are used.
+template <class Unit> struct LocalLoops {
+  template <class F, std::size_t N>
+  static void run(const F& f, const Tensor& out, const Inputs<N>& inputs, DType dtype, const char* name, Where where) {
+    if (out.numel() == 0) return;
+    if (out.device() == Device::cpu) return elementwise(Cpu{}, f, out, inputs, dtype);
+#if defined(TALLY_MAPS_ON_CUDA)
+    static_cast<void>(where);
+    run_elementwise(name, f, out, inputs, dtype);
+#else
+    throw_host_only(name, where);
+#endif
+  }
+};
+
+}  // namespace detail
 
 /// op.f(x) for each element. From a .cpp for tensors on the CPU; from a .cu, compiled by nvcc, for both devices.
 /// DeviceError for a CUDA tensor in a .cpp.

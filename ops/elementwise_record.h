@@ -149,24 +149,5 @@ Tensor record_zip(const Op& op, const char* name, const Operand& left, const Ope
   }
 }
 
-/// The kind of translation unit: the same map in a .cpp and in a .cu are two functions.
-struct HostUnit {};
-struct DeviceUnit {};
-#if defined(__CUDACC__)
-using Unit = DeviceUnit;
-#else
-using Unit = HostUnit;
-#endif
-
-/// Loops instantiated where they are used, for map and zip.
-template <class Unit> struct LocalLoops {
-  template <class F, std::size_t N>
-  static void run(const F& f, const Tensor& out, const Inputs<N>& inputs, DType dtype, const char* name, Where where) {
-    if (out.numel() == 0) return;
-    if (out.device() == Device::cpu) return elementwise(Cpu{}, f, out, inputs, dtype);
-    throw_host_only(name, where);
-  }
-};
-
 }  // namespace detail
 }  // namespace tally
