@@ -67,14 +67,17 @@ template <class C> struct Wide {
   }
   TALLY_HD void normalize() {
     const C size = math::abs(m);
-    if (size >= Range::low && size <= Range::high) return;
-    if (size == 0) return;
-    if (!math::isfinite(m)) {
-      e = kLargest;
-      return;
+    if ((size >= Range::low && size <= Range::high) || size == 0) return;
+    *this = brought_into_range(*this);
+  }
+  TALLY_HD_COLD static Wide brought_into_range(Wide a) {
+    if (!math::isfinite(a.m)) {
+      a.e = kLargest;
+      return a;
     }
-    for (; math::abs(m) > Range::high; ++e) m *= Range::low;
-    for (; math::abs(m) < Range::low; --e) m *= Range::high;
+    for (; math::abs(a.m) > Range::high; ++a.e) a.m *= Range::low;
+    for (; math::abs(a.m) < Range::low; --a.e) a.m *= Range::high;
+    return a;
   }
 };
 

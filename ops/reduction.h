@@ -9,6 +9,9 @@
 //   identity<C>()              the accumulator of nothing, exact: combine(identity, a) is a bit for bit. Left out, the
 //   op
 //                              throws on nothing, as max does.
+//   nothing<C>()               optional, without identity: an accumulator that merges with any other to that other;
+//   never
+//                              a result
 //   lift(x) or lift(x, i)      one element, with its index in the list where the op needs it
 //   combine(a, b)              merges two accumulators, `a` the earlier one
 //   lane(x, count, first, pivot)   optional: the accumulator of a whole lane, its at most 8 elements in registers;
@@ -45,6 +48,15 @@ template <class A, class B> struct Pair {
   B second;
 };
 
+/// A lane by value: what a function that is rarely called (TALLY_HD_COLD) takes, so that the caller's stays in
+/// registers.
+template <class C> struct Lane {
+  C x[kPerLane];
+  TALLY_HD explicit Lane(const C (&values)[kPerLane]) {
+    for (int j = 0; j < kPerLane; ++j) x[j] = values[j];
+  }
+};
+
 namespace detail {
 
 template <class Op, class T, class = void> struct ResultOf { using type = T; };
@@ -69,34 +81,37 @@ template <class Op, class C> struct Fold {
   using Acc = typename Op::template Acc<C>;
   static constexpr bool has_identity = requires(const Op& op) { op.template identity<C>(); };
 
-  /// An accumulator or nothing: the identity where the op has one, else a flag. Padding with nothing passes a leftover
+  /// An accumulator or nothing: the op's identity or its `nothing`, else a flag. Padding with nothing passes a leftover
   /// through the tree.
   struct Flagged {
     Acc acc;
     bool any;
   };
-  using Partial = std::conditional_t<has_identity, Acc, Flagged>;
+  static constexpr bool has_nothing = has_identity || requires(const Op& op) { op.template nothing<C>(); };
+  using Partial = std::conditional_t<has_nothing, Acc, Flagged>;
 
   TALLY_HD static Partial nothing(const Op& op) {
     if constexpr (has_identity)
       return op.template identity<C>();
+    else if constexpr (has_nothing)
+      return op.template nothing<C>();
     else
       return {Acc{}, false};
   }
   TALLY_HD static Partial some(const Acc& acc) {
-    if constexpr (has_identity)
+    if constexpr (has_nothing)
       return acc;
     else
       return {acc, true};
   }
   TALLY_HD static const Acc& get(const Partial& partial) {
-    if constexpr (has_identity)
+    if constexpr (has_nothing)
       return partial;
     else
       return partial.acc;
   }
   TALLY_HD static Partial merge(const Op& op, const Partial& a, const Partial& b) {
-    if constexpr (has_identity)
+    if constexpr (has_nothing)
       return op.combine(a, b);
     else {
       if (!b.any) return a;

@@ -75,6 +75,14 @@ struct Prod {
   // Its gradient, the product of the others, needs the whole list: ops/prod_gradient.h.
 };
 
+/// What no element is worse than.
+template <bool Largest, class C> TALLY_HD constexpr C worst() {
+  if constexpr (std::is_integral_v<C>)
+    return Largest ? INT64_MIN : INT64_MAX;
+  else
+    return Largest ? -math::infinity<C>() : math::infinity<C>();
+}
+
 /// max and min with the place of the first extreme element; the first NaN counts as the extreme. -0 equals +0.
 template <bool Largest> struct Extreme {
   static constexpr auto name = Largest ? "max" : "min";
@@ -90,6 +98,7 @@ template <bool Largest> struct Extreme {
     else
       return (Largest ? a > b : a < b) || (math::isnan(a) && !math::isnan(b));
   }
+  template <class C> TALLY_HD Place<C> nothing() const { return {worst<Largest, C>(), INT64_MAX}; }
   template <class C> TALLY_HD Place<C> lift(C x, std::int64_t i) const { return {x, i}; }
   // Lanes interleave in the list, so the earlier index decides a tie, not the earlier accumulator.
   template <class C> TALLY_HD Place<C> combine(Place<C> a, Place<C> b) const {
@@ -135,6 +144,7 @@ template <bool Largest> struct SharedExtreme {
     else
       return a == b || (math::isnan(a) && math::isnan(b));
   }
+  template <class C> TALLY_HD Ties<C> nothing() const { return {worst<Largest, C>(), 0}; }
   template <class C> TALLY_HD Ties<C> lift(C x) const { return {x, 1}; }
   template <class C> TALLY_HD Ties<C> combine(Ties<C> a, Ties<C> b) const {
     if (same(a.value, b.value))
@@ -186,7 +196,7 @@ struct Norm2 {
     C largest = math::abs(x[0]);
     for (int j = 1; j < kPerLane; ++j)
       if (j < count && !(math::abs(x[j]) <= largest)) largest = math::abs(x[j]);
-    return is_comfortable(largest) ? squares<C>(x, count) : squares<Wide<C>>(x, count);
+    return is_comfortable(largest) ? squares<C>(x, count) : unbounded(Lane<C>(x), count);
   }
   template <class C> TALLY_HD C project(Wide<C> acc, std::int64_t, C) const { return root(acc).narrow(); }
   template <class C> TALLY_HD C derivative(C x, Wide<C> acc, std::int64_t, C) const {
@@ -205,6 +215,9 @@ struct Norm2 {
   }
 
  private:
+  template <class C> TALLY_HD_COLD static Wide<C> unbounded(Lane<C> lane, int count) {
+    return squares<Wide<C>>(lane.x, count);
+  }
   template <class N, class C> TALLY_HD static Wide<C> squares(const C (&x)[kPerLane], int count) {
     N sum = N(x[0]) * N(x[0]);
     for (int j = 1; j < kPerLane; ++j)
@@ -248,6 +261,7 @@ template <bool Largest> struct NormInf {
   template <class C>
   requires Largest TALLY_HD Acc<C> identity()
   const { return {C(0), 0}; }
+  template <class C> TALLY_HD Acc<C> nothing() const { return Magnitude().template nothing<C>(); }
   template <class C> TALLY_HD typename Magnitude::template Ties<C> lift(C x) const { return {math::abs(x), 1}; }
   template <class A> TALLY_HD A combine(A a, A b) const { return Magnitude().combine(a, b); }
   template <class C> TALLY_HD C project(typename Magnitude::template Ties<C> acc, std::int64_t, C) const {
@@ -328,7 +342,7 @@ struct Var {
     C largest = math::abs(x[0] - pivot);
     for (int j = 1; j < kPerLane; ++j)
       if (j < count && !(math::abs(x[j] - pivot) <= largest)) largest = math::abs(x[j] - pivot);
-    return is_comfortable(largest) ? moments<C>(x, count, pivot) : moments<Wide<C>>(x, count, pivot);
+    return is_comfortable(largest) ? moments<C>(x, count, pivot) : unbounded(Lane<C>(x), count, pivot);
   }
   template <class C> TALLY_HD Pair<C, C> project(Moments<C> acc, std::int64_t n, C pivot) const {
     return {divided(acc, n).narrow(), mean_of(acc, n, pivot)};
@@ -350,6 +364,9 @@ struct Var {
   }
 
  private:
+  template <class C> TALLY_HD_COLD static Moments<C> unbounded(Lane<C> lane, int count, C pivot) {
+    return moments<Wide<C>>(lane.x, count, pivot);
+  }
   template <class N, class C> TALLY_HD static Moments<C> moments(const C (&x)[kPerLane], int count, C pivot) {
     const N first(pivot);
     N sum = N(x[0]) - first;

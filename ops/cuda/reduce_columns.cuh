@@ -26,8 +26,7 @@ template <class Op, class T, int kWidth> class ColumnReader {
 
   /// `lists` of the kWidth lists exist; `x` is the first one's first element.
   TALLY_DEVICE ColumnReader(const Task<Op, T>& task, const T* x, int lists) : task_(task), x_(x), lists_(lists) {
-    Load first = {};
-    if (lists > 0 && task.n > 0) first = at(x_);
+    const Load first = load_if(lists > 0 && task.n > 0, x_);
     TALLY_UNROLL
     for (int k = 0; k < kWidth; ++k) pivot_[k] = convert<C>(first[k]);
   }
@@ -72,21 +71,23 @@ template <class Op, class T, int kWidth> class ColumnReader {
  private:
   using Load = gpu::Vector<T, kWidth>;
 
-  TALLY_DEVICE Load at(const T* from) const { return gpu::load_streaming(reinterpret_cast<const Load*>(from)); }
+  TALLY_DEVICE static Load load_if(bool exists, const T* from) {
+    return exists ? gpu::load_streaming(reinterpret_cast<const Load*>(from)) : Load{};
+  }
   TALLY_DEVICE void load(std::int64_t first, int lane, int count, Load (&loads)[kPerLane]) const {
     if (lists_ == 0) count = 0;
-    if (task_.reduced.rank > 1) {
-      Load scattered[kPerLane] = {};
-      read_scattered<kPerLane, kWidth>(task_.reduced, x_, first + lane, first + count, kLanes, scattered);
+    const std::int64_t stride = task_.reduced.strides[0][0], at = first + lane;
+    if (task_.reduced.rank == 1) {
+      const T* from = x_ + at * stride;
       TALLY_UNROLL
-      for (int j = 0; j < kPerLane; ++j) loads[j] = scattered[j];
-    } else {
-      const std::int64_t stride = task_.reduced.strides[0][0], step = kLanes * stride;
-      const T* from = x_ + (first + lane) * stride;
+      for (int j = 0; j < kPerLane; ++j, from += kLanes * stride) loads[j] = load_if(lane + kLanes * j < count, from);
+    } else {  // two dims, below 2^31 elements (reduce_plan.cpp)
+      const Divider& inner = task_.reduced.sizes[0];
       TALLY_UNROLL
-      for (int j = 0; j < kPerLane; ++j, from += step) {
-        loads[j] = {};
-        if (lane + kLanes * j < count) loads[j] = at(from);
+      for (int j = 0; j < kPerLane; ++j) {
+        const std::uint32_t i = static_cast<std::uint32_t>(at) + kLanes * j, outer = inner.divide_small(i);
+        const std::int64_t inside = i - outer * static_cast<std::uint32_t>(inner.divisor);
+        loads[j] = load_if(lane + kLanes * j < count, x_ + outer * task_.reduced.strides[0][1] + inside * stride);
       }
     }
   }
@@ -120,8 +121,25 @@ template <class Op, class T, int kWidth> class ColumnReader {
   C pivot_[kWidth];
 };
 
+/// The last block of some columns: the tree over what all blocks have left of them. At most 32 columns, of which `here`
+/// exist: as many threads each as there are, of one warp.
+template <class Op, class T>
+TALLY_COLD void finish_columns(const Task<Op, T>& task, std::int64_t unit, std::int64_t list0, int columns, int here) {
+  using C = Compute<T>;
+  const int tid = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+  const int sharers = threads / columns < kWarp ? threads / columns : kWarp, column = tid / sharers;
+  const std::int64_t splits = task.plan.splits, chunk = power_of_two_at_least((splits + sharers - 1) / sharers);
+  PartialOf<Op, C> total = Fold<Op, C>::nothing(task.op);
+  if (column < here)
+    total = merge_memory<C>(task.op, task.partials + unit * splits * columns + column, columns,
+                            (tid & (sharers - 1)) * chunk, chunk, splits);
+  merge_across<1, C>(task.op, &total, 1, sharers);
+  if (tid % sharers == 0 && column < here) task.store(list0 + column, total);
+}
+
 template <class Op, class T, int kWidth>
-__global__ void __launch_bounds__(256) reduce_columns(const TALLY_GRID_CONSTANT Task<Op, T> task) {
+__global__ void __launch_bounds__(256, kBlocksAtLeast<Op, T>)
+    reduce_columns(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using F = Fold<Op, C>;
   using Partial = typename F::Partial;
@@ -196,16 +214,7 @@ __global__ void __launch_bounds__(256) reduce_columns(const TALLY_GRID_CONSTANT 
   };
   if (splits == 1 || !is_last_block(task.tickets + unit, splits, gpu::shared<Shared>().last)) return;
 
-  // At most 32 columns: as many threads each as there are, of one warp.
-  const int sharers = threads / columns < kWarp ? threads / columns : kWarp;
-  const int column = tid / sharers;
-  const std::int64_t chunk = power_of_two_at_least((splits + sharers - 1) / sharers);
-  Partial total = F::nothing(task.op);
-  if (column < here)
-    total = merge_memory<C>(task.op, task.partials + static_cast<std::int64_t>(unit) * splits * columns + column,
-                            columns, (tid & (sharers - 1)) * chunk, chunk, splits);
-  merge_across<1, C>(task.op, &total, 1, sharers);
-  if (tid % sharers == 0 && column < here) task.store(list0 + column, total);
+  finish_columns(task, unit, list0, columns, here);
 }
 
 }  // namespace tally::cuda_loops

@@ -24,9 +24,10 @@ using gpu::kWarp;
 
 template <class Op, class C> using PartialOf = typename Fold<Op, C>::Partial;
 
-/// Whether the op has a `lane` of its own: its arithmetic is worth more than a few instructions, so that kernels share
-/// merges between threads instead of repeating them, and unroll less.
-template <class Op, class C> inline constexpr bool kHeavy = requires(const Op& op, const C (&x)[kPerLane]) {
+/// Whether an element or a merge costs more than a few instructions. Kernels of such ops merge between threads rather
+/// than within one, which is less code for the same number of merges, and unroll less.
+template <class Op, class C>
+inline constexpr bool kHeavy = sizeof(PartialOf<Op, C>) > 8 || requires(const Op& op, const C (&x)[kPerLane]) {
   op.lane(x, 1, std::int64_t{}, C{});
 };
 
@@ -98,10 +99,15 @@ template <class Op, class C> class WarpCounter {
     if (rank() == level) stack_ = value;
   }
   TALLY_DEVICE Partial finish() const {
-    Partial value = F::nothing(op_);
+    if (count_ == 0) return F::nothing(op_);
+    std::int64_t m = count_;
     int level = 0;
-    for (std::int64_t m = count_; m != 0; m >>= 1, ++level)
+    for (; !(m & 1); m >>= 1) ++level;
+    Partial value = at(level);
+    while (m >>= 1) {
+      ++level;
       if (m & 1) value = merge_seldom<C>(op_, at(level), value);
+    }
     return value;
   }
 
@@ -136,7 +142,7 @@ TALLY_DEVICE PartialOf<Op, C> merge_memory(const Op& op, const PartialOf<Op, C>*
                                            std::int64_t begin, std::int64_t size, std::int64_t count) {
   using F = Fold<Op, C>;
   using Partial = typename F::Partial;
-  constexpr int kLoads = 8;
+  constexpr int kLoads = sizeof(Partial) <= 8 ? 8 : 2;  // at once, as registers allow
   Partial stack[40];
   const std::int64_t end = begin + size < count ? begin + size : count;
   std::int64_t pushed = 0;

@@ -117,7 +117,8 @@ Plan plan(const Problem& p, const Limits& limits) {
   if (p.lists.outputs() == 0) return {};
   if (n == 0) return plan_short_rows(p, false);
   // Neighbours in memory go to neighbouring threads: along the lists, or across them if that step is the shorter one.
-  if (limits.columns && kept != 0 && (reduced == 0 || kept < reduced)) {
+  const bool walkable = p.lists.reduced.rank <= 1 || (p.lists.reduced.rank == 2 && n < std::int64_t{1} << 31);
+  if (limits.columns && walkable && kept != 0 && (reduced == 0 || kept < reduced)) {
     const Plan columns = plan_columns(p, limits.vectors && columns_fit_vectors(p) ? p.column_width : 1, limits);
     if (columns.across * columns.lane_groups * columns.together >= 64) return columns;
   }

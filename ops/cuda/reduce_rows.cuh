@@ -21,30 +21,15 @@ template <class Op, class T, int kWidth> class TileReader {
     const int lane = static_cast<int>(threadIdx.x % kWarp) * kWidth;
     const int count = static_cast<int>(left < kTile ? left : kTile);
     Load loads[kPieces];  // piece kPasses·j + p: row j of the tile, pass p
-    if (task_.reduced.rank > 1) {
-      Load scattered[kPieces] = {};
-      read_scattered<kPieces, kWidth>(task_.reduced, x_, first + lane, task_.n, kPass, scattered);
+    if (count == kTile && task_.reduced.rank == 1 && task_.reduced.strides[0][0] == 1) {
+      const T* from = x_ + first + lane;
+      TALLY_UNROLL
+      for (int i = 0; i < kPieces; ++i) loads[i] = gpu::load_streaming(reinterpret_cast<const Load*>(from + i * kPass));
+    } else {
+      Load scattered[kPieces];
+      read_scattered<kPieces, kWidth>(task_.reduced, x_, first + lane, first + count, kPass, scattered);
       TALLY_UNROLL
       for (int i = 0; i < kPieces; ++i) loads[i] = scattered[i];
-    } else {
-      const std::int64_t stride = kWidth > 1 ? 1 : task_.reduced.strides[0][0];
-      const T* from = x_ + (first + lane) * stride;
-      if (count == kTile && stride == 1) {
-        TALLY_UNROLL
-        for (int i = 0; i < kPieces; ++i) loads[i] = at(from + i * kPass);
-      } else {
-        TALLY_UNROLL
-        for (int i = 0; i < kPieces; ++i) {
-          loads[i] = {};
-          if (i * kPass + lane + kWidth <= count) {
-            loads[i] = at(from + i * kPass * stride);
-          } else if constexpr (kWidth > 1) {
-            TALLY_UNROLL
-            for (int k = 0; k + 1 < kWidth; ++k)
-              if (i * kPass + lane + k < count) loads[i][k] = from[i * kPass + k];
-          }
-        }
-      }
     }
     if (!kHeavy<Op, C> && count == kTile)
       fold(loads, first, lane, kTile, v);
@@ -54,8 +39,6 @@ template <class Op, class T, int kWidth> class TileReader {
 
  private:
   using Load = gpu::Vector<T, kWidth>;
-
-  TALLY_DEVICE static Load at(const T* from) { return gpu::load_streaming(reinterpret_cast<const Load*>(from)); }
 
   TALLY_DEVICE void fold(const Load (&loads)[kPieces], std::int64_t first, int lane, int count, Partial* v) const {
     TALLY_UNROLL
@@ -97,8 +80,25 @@ TALLY_DEVICE PartialOf<Op, Compute<T>> run_of_tiles(const Task<Op, T>& task, std
   return counter.finish();
 }
 
+/// The last block of a list: the tree over what all its blocks have left, in the list's order.
+template <class Op, class T>
+TALLY_COLD void finish_rows(const Task<Op, T>& task, std::int64_t list, PartialOf<Op, Compute<T>>* of_warp) {
+  using C = Compute<T>;
+  const int t = static_cast<int>(threadIdx.x % kWarp), w = static_cast<int>(threadIdx.x / kWarp);
+  const int warps = static_cast<int>(blockDim.x / kWarp);
+  const std::int64_t splits = task.plan.splits, chunk = power_of_two_at_least((splits + blockDim.x - 1) / blockDim.x);
+  auto total = merge_memory<C>(task.op, task.partials + list * splits, 1, threadIdx.x * chunk, chunk, splits);
+  merge_across<1, C>(task.op, &total, 1, kWarp);
+  if (t == 0) of_warp[w] = total;
+  __syncthreads();
+  if (w > 0) return;
+  total = t < warps ? of_warp[t] : Fold<Op, C>::nothing(task.op);
+  merge_across<1, C>(task.op, &total, 1, warps);
+  if (t == 0) task.store(list, total);
+}
+
 template <class Op, class T, int kWidth>
-__global__ void __launch_bounds__(256) reduce_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
+__global__ void __launch_bounds__(256, kBlocksAtLeast<Op, T>) reduce_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using F = Fold<Op, C>;
   using Partial = typename F::Partial;
@@ -142,20 +142,13 @@ __global__ void __launch_bounds__(256) reduce_rows(const TALLY_GRID_CONSTANT Tas
   }
   if (splits == 1 || !is_last_block(task.tickets + list, splits, shared.last)) return;
 
-  const std::int64_t chunk = power_of_two_at_least((splits + blockDim.x - 1) / blockDim.x);
-  total = merge_memory<C>(task.op, task.partials + list * splits, 1, threadIdx.x * chunk, chunk, splits);
-  merge_across<1, C>(task.op, &total, 1, kWarp);
-  if (t == 0) of_warp[w] = total;
-  __syncthreads();
-  if (w > 0) return;
-  total = t < warps ? of_warp[t] : F::nothing(task.op);
-  merge_across<1, C>(task.op, &total, 1, warps);
-  if (t == 0) task.store(list, total);
+  finish_rows(task, list, of_warp);
 }
 
 /// Lists of at most 128 elements (each its own lane), or of none: a group of threads has several in flight.
 template <class Op, class T, int kWidth>
-__global__ void __launch_bounds__(256) reduce_short_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
+__global__ void __launch_bounds__(256, kBlocksAtLeast<Op, T>)
+    reduce_short_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using F = Fold<Op, C>;
   using Partial = typename F::Partial;

@@ -18,23 +18,32 @@ TALLY_DEVICE std::int64_t offset(const Walk<1>& walk, std::int64_t i) {
   return walk.rank == 1 ? i * walk.strides[0][0] : far_offset(walk, i);
 }
 
-/// A thread's share of a tile in a list of several dims: kPieces loads of kWidth neighbours, `step` elements apart.
-/// Rolled up, since it is much code; `to` is local memory.
+/// A thread's share of a tile in any layout: kPieces loads of kWidth neighbours, `step` elements of the list apart,
+/// from number `first` on and before `end`. One copy of the code, rolled up; `to` is local memory.
 template <int kPieces, int kWidth, class T>
 TALLY_COLD void read_scattered(const Walk<1>& walk, const T* x, std::int64_t first, std::int64_t end, int step,
                                gpu::Vector<T, kWidth>* to) {
+  using Load = gpu::Vector<T, kWidth>;
 #if defined(__CUDACC__)
-#pragma unroll 4
+#pragma unroll 8
 #endif
   for (int i = 0; i < kPieces; ++i) {
     const std::int64_t at = first + i * step;
-    std::int64_t offset[1] = {0};
-    if (at < end) {
-      walk.offsets(at, offset);
-      to[i] = gpu::load_streaming(reinterpret_cast<const gpu::Vector<T, kWidth>*>(x + offset[0]));
+    Load load = {};
+    if (at + kWidth <= end) {
+      load = gpu::load_streaming(reinterpret_cast<const Load*>(x + offset(walk, at)));
+    } else if (kWidth > 1 && at < end) {
+      // The end of a list inside a vector: the list has one dim.
+      TALLY_UNROLL
+      for (int k = 0; k + 1 < kWidth; ++k)
+        if (at + k < end) load[k] = x[at + k];
     }
+    to[i] = load;
   }
 }
+
+/// Blocks of 256 threads that a multiprocessor is to hold: enough loads under way, without spilling registers.
+template <class Op, class T> inline constexpr int kBlocksAtLeast = kHeavy<Op, Compute<T>> ? 3 : 4;
 
 template <class Op, class T> struct Task {
   using C = Compute<T>;

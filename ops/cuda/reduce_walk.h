@@ -23,9 +23,11 @@ struct Divider {
   }
   TALLY_HD std::int64_t operator()(std::int64_t i) const {
     if ((i | divisor) >> 31) return i / divisor;
-    const std::uint32_t n = static_cast<std::uint32_t>(i);
-    const std::uint32_t high = static_cast<std::uint32_t>((std::uint64_t{n} * factor) >> 32);
-    return (high + n) >> shift;
+    return divide_small(static_cast<std::uint32_t>(i));
+  }
+  /// For an operand and a divisor below 2^31.
+  TALLY_HD std::uint32_t divide_small(std::uint32_t i) const {
+    return (static_cast<std::uint32_t>((std::uint64_t{i} * factor) >> 32) + i) >> shift;
   }
 };
 
