@@ -81,7 +81,7 @@ TEST_P(Scans, MultipliesInTheDocumentedOrder) {
 }
 
 TEST(Scan, TilesOfTilesFollowTheSameOrder) {
-  const std::vector<float> values = floats(1024 * 1024 + 1029);
+  const std::vector<float> values = floats(2 * 1024 * 1024 + 1029);
   EXPECT_EQ(cumsum(tensor(values), 0).to_vector<float>(), scanned(values, plus));
 }
 

@@ -112,6 +112,7 @@ TEST_P(Select, QuantileIsLinear) {
   EXPECT_EQ(quantile(ones({2, 3, 4}, on()), std::vector{0.1, 0.2}, {0, 2}, keepdim).shape(), (Shape{2, 1, 3, 1}));
   EXPECT_TRUE(std::isnan(quantile(put({1, kNan, 2}), 0.1).item<double>()));
   EXPECT_EQ(quantile(put({-kInf, 1, kInf}), 0.5).item<double>(), 1);
+  EXPECT_EQ(quantile(put({-kInf, 1, kInf}), 1).item<double>(), kInf);
 }
 
 TEST_P(Select, TopkIsInOrderWithNanFirst) {
