@@ -25,8 +25,7 @@ struct NoGrad : GradMode {
 };
 
 /// f() without recording.
-template <class F>
-decltype(auto) no_grad(F&& f) {
+template <class F> decltype(auto) no_grad(F&& f) {
   NoGrad guard;
   return std::forward<F>(f)();
 }

@@ -8,6 +8,7 @@ using namespace tally;
 
 struct HuberSum {
   static constexpr auto name = "huber_sum";
+  template <class T> static constexpr bool accepts = is_float_type<T>;
   double delta = 1;
   template <class C> using Acc = C;
   template <class C> TALLY_HD C identity() const { return C(0); }

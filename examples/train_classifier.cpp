@@ -25,7 +25,7 @@ std::string description(const ClassifierOptions& options, const Dataset& data, T
 
 void run(const ClassifierOptions& options) {
   const Dataset data = load_dataset(options);
-  const OutputDirectory out(options.out);
+  const OutputDirectory out(options.out, options.resume);
   Training training(options, data);
   if (options.resume) training.load(out.checkpoint());
   std::cout << description(options, data, training) << std::endl;

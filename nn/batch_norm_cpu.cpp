@@ -3,13 +3,12 @@
 
 #include <tally/core/parallel.h>
 #include <tally/nn/batch_norm_backend.h>
+#include <tally/nn/visit_float.h>
 
 namespace tally::detail {
 namespace {
 
 constexpr std::int64_t kGrain = 1 << 14;
-
-template <class F> void visit_real(DType dtype, F&& f) { dtype == float64 ? f(double{}) : f(float{}); }
 
 template <class C> C* data_or_null(const Tensor& tensor) { return tensor.defined() ? tensor.data<C>() : nullptr; }
 

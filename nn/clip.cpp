@@ -98,7 +98,7 @@ std::int64_t detail::decide(Cpu, const ClipNorm& call) {
               clip_decision(op, total, call.elements, norm, static_cast<C>(call.max_norm));
           return is_finite(op, total, call.elements) ? -1 : offender;
         };
-        return call.norm.dtype() == float64 ? with(double{}) : with(float{});
+        return visit_real(call.norm.dtype(), with);
       },
       call.op);
 }

@@ -1,14 +1,9 @@
 // cross_entropy's loops on the CPU.
 #include <tally/core/parallel.h>
 #include <tally/nn/loss_backend.h>
+#include <tally/nn/visit_float.h>
 
 namespace tally::detail {
-namespace {
-
-template <class F> void visit_real(DType dtype, F&& f) { dtype == float64 ? f(double{}) : f(float{}); }
-
-}  // namespace
-
 void cross_entropy(Cpu, const CrossEntropyForward& call) {
   const std::int64_t rows = call.logits.size(0), classes = call.logits.size(1);
   const auto* target = call.target.data<std::int64_t>();

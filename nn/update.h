@@ -16,6 +16,7 @@
 #include <tally/core/hd.h>
 #include <tally/core/parallel.h>
 #include <tally/core/tensor.h>
+#include <tally/nn/visit_float.h>
 
 namespace tally::detail {
 
@@ -48,15 +49,8 @@ template <class Update> void run_parts(Cpu, const std::vector<Part<Update>>& par
     });
 }
 
-/// One launch for all parts. Nothing is written once an error has been reported (core/cuda/status.h). Instantiated for
-/// the library's updates in nn/cuda/update.cu.
+/// A launch for many parts at once. Nothing is written once an error has been reported (core/cuda/status.h).
+/// Instantiated for the library's updates in nn/cuda/update.cu.
 template <class Update> void run_parts(Cuda, const std::vector<Part<Update>>& parts);
-
-/// f(TypeTag<T>{}) for a floating dtype.
-template <class F> void visit_floating(DType dtype, F&& f) {
-  visit(dtype, [&](auto tag) {
-    if constexpr (is_float_type<typename decltype(tag)::type>) f(tag);
-  });
-}
 
 }  // namespace tally::detail

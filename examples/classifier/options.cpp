@@ -1,7 +1,6 @@
 #include <tally/examples/classifier/options.h>
 
 #include <iostream>
-#include <map>
 
 #include <CLI/CLI.hpp>
 
@@ -9,6 +8,29 @@
 #include <tally/core/error.h>
 
 namespace tally::examples {
+
+namespace {
+
+/// Accepts numbers for which `holds`; CLI11's own checks say more than anybody wants to know.
+CLI::Validator number(const std::string& what, bool (*holds)(double)) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        double value = 0;
+        return CLI::detail::lexical_cast(text, value) && holds(value) ? "" : "takes " + what + ", not " + text;
+      },
+      "");
+}
+
+const CLI::Validator kPositive = number("a number above 0", [](double x) { return x > 0 && x < 1e15; });
+const CLI::Validator kNotNegative = number("a number from 0 up", [](double x) { return x >= 0 && x < 1e15; });
+const CLI::Validator kShare = number("a number from 0 to 1", [](double x) { return x >= 0 && x <= 1; });
+
+CLI::Validator one_of(const std::string& a, const std::string& b) {
+  return CLI::Validator(
+      [=](std::string& text) { return text == a || text == b ? "" : "takes " + a + " or " + b + ", not " + text; }, "");
+}
+
+}  // namespace
 
 std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv) {
   ClassifierOptions o;
@@ -22,29 +44,29 @@ std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv
   app.add_flag("--resume", o.resume, "Go on from the checkpoint in --out");
   app.add_option("--device", device, "cpu or cuda (default: cpu)")
       ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->type_name("");
+      ->type_name("NAME");
   app.add_option("--seed", o.seed, "Of split, weights and shuffles (default: 0)")->type_name("N");
   app.add_option("--epochs", o.epochs, "Passes over the data (default: 20, with --data 10)")
-      ->check(CLI::PositiveNumber)
+      ->check(kPositive)
       ->type_name("N");
   app.add_option("--batch", o.batch, "Images a step (default: 128)")->type_name("N");
   app.add_option("--lr", o.learning_rate, "Learning rate (default: adam 0.001, sgd 0.05)")
-      ->check(CLI::PositiveNumber)
+      ->check(kPositive)
       ->type_name("X");
   app.add_option("--optimizer", o.optimizer, "adam or sgd (default: adam)")
-      ->check(CLI::IsMember({"adam", "sgd"}))
-      ->type_name("");
-  app.add_option("--momentum", o.momentum, "Of sgd (default: 0.9)")->check(CLI::Range(0.0, 1.0))->type_name("X");
-  app.add_option("--weight-decay", o.weight_decay, "(default: 0)")->check(CLI::NonNegativeNumber)->type_name("X");
+      ->check(one_of("adam", "sgd"))
+      ->type_name("NAME");
+  app.add_option("--momentum", o.momentum, "Of sgd (default: 0.9)")->check(kShare)->type_name("X");
+  app.add_option("--weight-decay", o.weight_decay, "(default: 0)")->check(kNotNegative)->type_name("X");
   app.add_option("--schedule", o.schedule, "cosine or constant (default: cosine)")
-      ->check(CLI::IsMember({"cosine", "constant"}))
-      ->type_name("");
+      ->check(one_of("cosine", "constant"))
+      ->type_name("NAME");
   app.add_option("--clip", o.clip, "Largest gradient norm, 0 for none (default: 1)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kNotNegative)
       ->type_name("X");
   app.add_option("--widths", o.widths, "Sizes of the hidden layers (default: 256,128)")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(kPositive)
       ->type_name("N,N");
   try {
     app.parse(argc, argv);

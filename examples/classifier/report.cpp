@@ -9,9 +9,11 @@
 
 namespace tally::examples {
 
-OutputDirectory::OutputDirectory(const std::string& path) : path_(path) {
+OutputDirectory::OutputDirectory(const std::string& path, bool resume) : path_(path) {
   if (path_.empty()) return;
   std::error_code error;
+  if (resume && !std::filesystem::exists(checkpoint(), error))
+    throw IoError("--resume", path_ + " holds no checkpoint; start without it", {});
   std::filesystem::create_directories(path_, error);
   if (error) throw IoError("--out", path_ + ": " + error.message(), {});
   const std::string probe = path_ + "/.writable";

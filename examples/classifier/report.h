@@ -10,8 +10,8 @@ namespace tally::examples {
 class OutputDirectory {
  public:
   /// Makes the directory and tries to write there, so that a run does not end in a surprise. An empty path writes
-  /// nothing.
-  explicit OutputDirectory(const std::string& path);
+  /// nothing; to resume takes a checkpoint there. Throws IoError.
+  explicit OutputDirectory(const std::string& path, bool resume = false);
 
   std::string checkpoint() const { return path_ + "/checkpoint.safetensors"; }
   /// After each epoch: checkpoint, metrics and curves.

@@ -240,7 +240,7 @@ TEST(Tensor, WithoutCudaSaysHow) {
   EXPECT_THROW(zeros({1}).to(Device::cuda), DeviceError);
 }
 
-TEST(Device, ACopyThereAndBackKeepsBits) {
+TEST(DeviceCopy, ACopyThereAndBackKeepsBits) {
   if (!is_available(Device::cuda)) GTEST_SKIP() << "no CUDA device";
   const Tensor x = tensor({-0.0, 1e-45, INFINITY, 0.1});
   const Tensor there = x.to(Device::cuda);

@@ -225,6 +225,30 @@ TEST(ReduceThreads, ChangeNoBit) {
   set_num_threads(before);
 }
 
+TEST(ReduceParity, CpuAndCudaGiveTheSameBits) {
+  if (!is_available(Device::cuda)) GTEST_SKIP() << "no CUDA device to compare with";
+  for (const DType dtype : {float32, float64, float16, bfloat16, int64, uint8})
+    for (const Shape& shape : {Shape{5, 1000}, Shape{1031, 3}, Shape{2, 3, 130}}) {
+      const Tensor here = draw(shape, dtype, cpu, 12), there = here.to(Device::cuda);
+      for (const ReduceCase& op : reduce_cases()) {
+        if (op.floats_only && !is_floating(dtype)) continue;
+        const bool gradient = op.gradient && is_floating(dtype);
+        for (const Dims& dims : {Dims{}, Dims{0}, Dims{-1}}) {
+          const auto run = [&](const Tensor& x) {
+            const Tensor leaf = gradient ? x.detach().requires_grad_() : x;
+            std::vector<Tensor> both{op.run(leaf, dims, {})};
+            if (gradient) both.push_back(grad({both[0]}, {leaf}, {draw(both[0].shape(), dtype, x.device(), 13)})[0]);
+            return both;
+          };
+          const auto a = run(here), b = run(there);
+          for (std::size_t i = 0; i < a.size(); ++i)
+            EXPECT_THAT(b[i].detach(), BitEqual(a[i].detach()))
+                << op.name << (i ? " gradient " : " value ") << name_of(dtype) << " " << to_string(shape);
+        }
+      }
+    }
+}
+
 // --- The order, against a program of its own -----------------------------------------------------------------------
 
 std::vector<float> floats(const Tensor& x) { return x.to_vector<float>(); }
