@@ -116,8 +116,11 @@ std::vector<Tensor> reduce_front(const K& kernels, const Tensor& x, const Dims& 
       gx = gx.defined() ? gx + by_count(grads.back()) : by_count(grads.back());
     return std::vector{gx};
   };
-  values = record(called, {x}, std::move(values), saving(traits.reads_x ? x : Tensor(), call.accumulators, output),
-                  backward, where);
+  const Tensor none;
+  values =
+      record(called, {x}, std::move(values),
+             saving(traits.reads_x ? x : none, call.accumulators, keeps ? SavedArgument(output) : SavedArgument(none)),
+             backward, where);
   return {want.first ? values.front() : Tensor(), want.second ? values.back() : Tensor()};
 }
 

@@ -63,6 +63,10 @@ TEST_P(InPlace, NothingIsThrownWhereNothingSavedWasTouched) {
   s.fill_(9);  // add kept nothing
   z.backward();
   EXPECT_THAT(x.grad().to_vector<float>(), ElementsAre(5, 5));
+  const Tensor total = sum(x);
+  total.detach().fill_(9);  // nor does sum keep its result
+  total.backward();
+  EXPECT_THAT(x.grad().to_vector<float>(), ElementsAre(6, 6));
 }
 
 TEST_P(InPlace, AfterBackwardSavedTensorsAreFree) {
