@@ -21,8 +21,8 @@ CLI::Validator number(const std::string& what, bool (*holds)(double)) {
       "");
 }
 
-const CLI::Validator kPositive = number("a number above 0", [](double x) { return x > 0 && x < 1e15; });
-const CLI::Validator kNotNegative = number("a number from 0 up", [](double x) { return x >= 0 && x < 1e15; });
+const CLI::Validator kPositive = number("a number above 0", [](double x) { return x > 0; });
+const CLI::Validator kNotNegative = number("a number from 0 up", [](double x) { return x >= 0; });
 const CLI::Validator kShare = number("a number from 0 to 1", [](double x) { return x >= 0 && x <= 1; });
 
 CLI::Validator one_of(const std::string& a, const std::string& b) {
@@ -45,7 +45,7 @@ std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv
   app.add_option("--device", device, "cpu or cuda (default: cpu)")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->type_name("NAME");
-  app.add_option("--seed", o.seed, "Of split, weights and shuffles (default: 0)")->type_name("N");
+  app.add_option("--seed", o.seed, "Of split, weights and shuffles (default: 0)")->check(kNotNegative)->type_name("N");
   app.add_option("--epochs", o.epochs, "Passes over the data (default: 20, with --data 10)")
       ->check(kPositive)
       ->type_name("N");
