@@ -146,6 +146,28 @@ TEST_P(Reduce, EveryEdgeLengthOfRowsAndColumns) {
   }
 }
 
+TEST_P(Reduce, TheFirstOfManyTiesAtEveryEdgeLength) {
+  // Three values only: the extreme stands in many lanes and tiles at once, and the earliest is seldom in the first.
+  for (const DType dtype : {float32, float64, int64, uint8})
+    for (const std::int64_t n : test::edge_lengths()) {
+      Generator generator(14);
+      Tensor uniform = empty({3, n}, {.dtype = float64});
+      fill_uniform(uniform, generator);
+      const Tensor x = (uniform * 3).to(uint8).to(dtype).to(device());
+      const auto lists = test::reference::lists_of(x.to_vector<double>(), x.shape(), {false, true});
+      for (const ReduceCase& op : reduce_cases()) {
+        if (!op.exact || (op.floats_only && !is_floating(dtype))) continue;
+        const auto values = op.run(x, 1, {}).to_vector<double>();
+        for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(values[i], op.value(lists[i])) << op.name << " " << n;
+      }
+    }
+  // Index 1 is in lane 1, index 128 again in lane 0: the index decides, not the lane.
+  Tensor x = zeros({1025}, on());
+  for (const std::int64_t i : {1, 128, 1024}) select(x, 0, i).fill_(1);
+  EXPECT_EQ(argmax(x).item<std::int64_t>(), 1);
+  EXPECT_EQ(argmin(-x).item<std::int64_t>(), 1);
+}
+
 TEST_P(Reduce, ResultDtypes) {
   const Tensor bytes = ones({3}, on(uint8)), flags = ones({3}, on(boolean)), halves = ones({3}, on(float16));
   EXPECT_EQ(sum(bytes).dtype(), int64);
