@@ -16,6 +16,10 @@
 #include <tally/tests/support/devices.h>
 #include <tally/tests/support/layouts.h>
 
+// A sanitizer's allocator refuses as the real one does, so that running out of memory can be tested under it.
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+
 namespace tally {
 namespace {
 
