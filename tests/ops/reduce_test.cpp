@@ -247,7 +247,7 @@ TEST(ReduceThreads, ChangeNoBit) {
   set_num_threads(before);
 }
 
-TEST(ReduceParity, CpuAndCudaGiveTheSameBits) {
+TEST(ReduceDevices, CpuAndCudaGiveTheSameBits) {
   if (!is_available(Device::cuda)) GTEST_SKIP() << "no CUDA device to compare with";
   for (const DType dtype : {float32, float64, float16, bfloat16, int64, uint8})
     for (const Shape& shape : {Shape{5, 1000}, Shape{1031, 3}, Shape{2, 3, 130}}) {
