@@ -16,9 +16,9 @@ using OfTensors = Tensor (*)(const Tensor&, const Operand&, Where);
 using OfNumber = Tensor (*)(Number, const Tensor&, Where);
 
 /// A number as a tensor: its own kind, a real one in float64.
-Tensor alone(Number number) {
+Tensor alone(Number number, Device device = cpu) {
   const bool real = number.is_real(), flag = number.kind() == Number::Kind::boolean;
-  return full({}, number, {.dtype = real ? float64 : flag ? boolean : int64});
+  return full({}, number, {.dtype = real ? float64 : flag ? boolean : int64, .device = device});
 }
 
 /// What two numbers give: PyTorch makes a float32 tensor of a real one.
@@ -132,7 +132,8 @@ Tensors choose(Arguments& a) {
   const TensorOrNumber left = a.operand(0, "input"), right = a.operand(2, "other");
   if (std::holds_alternative<Tensor>(left) || std::holds_alternative<Tensor>(right))
     return {where(condition, as_operand(left), as_operand(right))};
-  return {of_numbers(where(condition, alone(std::get<Number>(left)), alone(std::get<Number>(right))))};
+  const auto as_tensor = [&](const TensorOrNumber& side) { return alone(std::get<Number>(side), condition.device()); };
+  return {of_numbers(where(condition, as_tensor(left), as_tensor(right)))};
 }
 
 Tensors fill_masked(Arguments& a) {

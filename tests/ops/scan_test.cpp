@@ -229,8 +229,11 @@ TEST_P(Scans, GradientOfALongProductDoesNotOverflow) {
 }
 
 TEST_P(Scans, GradientsOfBothOrders) {
-  const Tensor x = randn({3, 5, 2}, on(float64)), a = randn({3, 5, 2}, on(float64));
-  for (std::int64_t dim : {0, 1, -1}) {
+  // An emulated device takes its time: few elements there.
+  const bool small = device() != cpu;
+  const Shape shape = small ? Shape{1, 3} : Shape{3, 5, 2};
+  const Tensor x = randn(shape, on(float64)), a = randn(shape, on(float64));
+  for (std::int64_t dim : small ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{0, 1, -1}) {
     const auto sum = [=](const Tensor& x) { return cumsum(x, dim); };
     const auto product = [=](const Tensor& x) { return cumprod(x, dim); };
     const auto log_sum = [=](const Tensor& x) { return logcumsumexp(x, dim); };
@@ -245,7 +248,7 @@ TEST_P(Scans, GradientsOfBothOrders) {
     EXPECT_THAT(both, PassesGradGradCheck(a, x));
   }
   const auto product = [](const Tensor& x) { return cumprod(x, 0); };
-  const Tensor zeros_in_it = put({2, 0, 3, 0, 1.5});
+  const Tensor zeros_in_it = small ? put({2, 0}) : put({2, 0, 3, 0, 1.5});
   EXPECT_THAT(product, PassesGradCheck(zeros_in_it));
   EXPECT_THAT(product, PassesGradGradCheck(zeros_in_it));
 }
