@@ -17,10 +17,10 @@ namespace {
 
 std::string description(const ClassifierOptions& options, const Dataset& data, Training& training) {
   const std::string device =
-      options.device == Device::cuda ? gpu::describe() : "the CPU, " + std::to_string(num_threads()) + " threads";
+      options.device == Device::cuda ? gpu::describe() : "on the CPU, " + std::to_string(num_threads()) + " threads";
   return data.name + ": " + std::to_string(data.train.count()) + " training and " + std::to_string(data.test.count()) +
          " test images, " + std::to_string(data.classes) + " classes; " +
-         std::to_string(nn::parameter_count(training.model())) + " parameters; on " + device;
+         std::to_string(nn::parameter_count(training.model())) + " parameters; " + device;
 }
 
 void run(const ClassifierOptions& options) {

@@ -103,6 +103,20 @@ TEST_P(TrainingTest, LearnsAndTheSeedDecidesEverything) {
   EXPECT_NE(bits(a), bits(c));
 }
 
+TEST_P(TrainingTest, BothDevicesStartFromEqualBitsAndTheirLossesAgree) {
+  ClassifierOptions o = options();
+  Training here(o, few(o));
+  o.device = Device::cpu;
+  Training there(o, few(o));
+  EXPECT_EQ(bits(here), bits(there));
+  here.run_epoch();
+  there.run_epoch();
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double loss = there.history().steps[i].loss;
+    EXPECT_NEAR(here.history().steps[i].loss, loss, 1e-5 * loss) << "step " << i;
+  }
+}
+
 TEST_P(TrainingTest, ACheckpointOfAnotherRunIsRefused) {
   ClassifierOptions o = options();
   Training first(o, few(o));
