@@ -75,7 +75,7 @@ std::vector<std::int64_t> permutation(std::int64_t n, Generator& generator) {
     const Words4 words = philox(generator.seed(), start + static_cast<std::uint64_t>(i));
     const std::uint64_t draw = static_cast<std::uint64_t>(words.word[0]) << 32 | words.word[1];
     const std::int64_t j =
-        static_cast<std::int64_t>(static_cast<unsigned __int128>(draw) * static_cast<unsigned>(i + 1) >> 64);
+        static_cast<std::int64_t>(static_cast<unsigned __int128>(draw) * static_cast<std::uint64_t>(i + 1) >> 64);
     std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(j)]);
   }
   return order;

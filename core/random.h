@@ -60,8 +60,10 @@ class Generator {
   std::uint64_t offset_ = 0;
 };
 
-/// The generator the factories draw from where none is given.
+/// The generator the factories draw from where none is given: each thread has its own, seeded with 0, so what a thread
+/// draws does not depend on the others.
 Generator& default_generator();
+/// Starts this thread's default generator anew.
 void manual_seed(std::uint64_t seed);
 
 /// Fills `target` (floating) with uniforms in [0, 1), or with standard normals (Box-Muller of two uniforms).

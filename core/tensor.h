@@ -162,7 +162,7 @@ Tensor tensor(const std::vector<T>& values, const Shape& shape, Device device = 
 template <class T> Tensor tensor(const std::vector<T>& values, Where where = Where::here()) {
   return tensor(values, Shape{static_cast<std::int64_t>(values.size())}, cpu, where);
 }
-/// Draws. The stream is Philox of the process-wide generator (core/random.h); equal on CPU and CUDA.
+/// Draws. The stream is Philox of default_generator() (core/random.h); equal on CPU and CUDA.
 Tensor rand(const Shape& shape, Options options = {}, Where where = Where::here());   // uniform in [0, 1)
 Tensor randn(const Shape& shape, Options options = {}, Where where = Where::here());  // standard normal
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Options options = {.dtype = int64},
