@@ -19,8 +19,7 @@ void print(float value) {
   std::printf("%s", text);
 }
 void print(std::int64_t value) { std::printf("%lld", static_cast<long long>(value)); }
-template <class A, class B>
-void print(const Pair<A, B>& pair) {
+template <class A, class B> void print(const Pair<A, B>& pair) {
   print(pair.first);
   std::printf(" (");
   print(pair.second);
@@ -28,16 +27,14 @@ void print(const Pair<A, B>& pair) {
 }
 
 // An accumulator as a person reads it: itself where it is a number, else what it projects to.
-template <class Op, class Acc>
-void show(const Op& op, const Acc& acc, std::int64_t n, float pivot) {
+template <class Op, class Acc> void show(const Op& op, const Acc& acc, std::int64_t n, float pivot) {
   if constexpr (std::is_arithmetic_v<Acc>)
     print(acc);
   else
     print(op.project(acc, n, pivot));
 }
 
-template <class Op>
-void run(const Op& op, const std::vector<float>& values) {
+template <class Op> void run(const Op& op, const std::vector<float>& values) {
   const auto n = static_cast<std::int64_t>(values.size());
   const auto rounds = examples::trace(op, values);
   for (const auto& round : rounds) {

@@ -9,8 +9,7 @@
 namespace tally::detail {
 
 /// The textbook tree over what is pushed, as a binary counter: equal runs merge as soon as there are two.
-template <class A, int Levels>
-class TreeSum {
+template <class A, int Levels> class TreeSum {
  public:
   TALLY_HD void push(A sum) {
     int level = 0;
@@ -34,8 +33,7 @@ class TreeSum {
 };
 
 /// The sum of get(0), ..., get(n - 1), n > 0. A adds with +.
-template <class A, class Get>
-TALLY_HD A sum_in_order(std::int64_t n, Get get) {
+template <class A, class Get> TALLY_HD A sum_in_order(std::int64_t n, Get get) {
   TreeSum<A, 40> tiles;
   for (std::int64_t tile = 0; tile < n; tile += kTile) {
     const int size = n - tile < kTile ? static_cast<int>(n - tile) : kTile;

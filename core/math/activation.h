@@ -21,8 +21,7 @@ TALLY_HD constexpr double tanh_tail(double w) {  // 2^-55.9
 }  // namespace detail
 
 /// The hyperbolic tangent, error below 1.4 ulp; tanh(+-inf) = +-1, keeps the sign of zero.
-template <Real T>
-TALLY_HD constexpr T tanh(T x) {
+template <Real T> TALLY_HD constexpr T tanh(T x) {
   const T a = abs(x), w = x * x;
   const T small = a + a * (w * detail::tanh_tail(w));
   const T large = 1 - 2 / (exp(2 * a) + 1);
@@ -31,8 +30,7 @@ TALLY_HD constexpr T tanh(T x) {
 
 /// 1 / (1 + e^-x) = e^x / (1 + e^x), by the one that cannot overflow; the plain formula's error grows to 2.3 ulp, so
 /// the digits that e and 1 + e lost correct the quotient to 1.4.
-template <Real T>
-TALLY_HD constexpr T sigmoid(T x) {
+template <Real T> TALLY_HD constexpr T sigmoid(T x) {
   const auto r = detail::reduce_exp(detail::clamp_keeping_nan(-abs(x), detail::ExpConstants<T>::kLowest, T{0}), T{0});
   const T part = r.head + r.rest, rounded = 1 + part;
   const T e = detail::times_power(rounded, r.n), e_lost = detail::times_power((1 - rounded) + part, r.n);
@@ -44,9 +42,6 @@ TALLY_HD constexpr T sigmoid(T x) {
 }
 
 /// log(1 + e^x), error below 1.8 ulp, by the form that neither overflows nor cancels.
-template <Real T>
-TALLY_HD constexpr T softplus(T x) {
-  return select(x > 0, x, T{0}) + log1p(exp(-abs(x)));
-}
+template <Real T> TALLY_HD constexpr T softplus(T x) { return select(x > 0, x, T{0}) + log1p(exp(-abs(x))); }
 
 }  // namespace tally::math::inline TALLY_MATH_ISA

@@ -14,18 +14,15 @@
 namespace tally::math::inline TALLY_MATH_ISA {
 
 /// The layout of a binary floating-point type.
-template <class T>
-struct Ieee;
+template <class T> struct Ieee;
 
-template <>
-struct Ieee<float> {
+template <> struct Ieee<float> {
   using Bits = std::uint32_t;
   static constexpr int kMantissa = 23;
   static constexpr int kBias = 127;
 };
 
-template <>
-struct Ieee<double> {
+template <> struct Ieee<double> {
   using Bits = std::uint64_t;
   static constexpr int kMantissa = 52;
   static constexpr int kBias = 1023;
@@ -36,55 +33,35 @@ concept Real = requires {
   Ieee<T>::kBias;
 };
 
-template <Real T>
-using Bits = typename Ieee<T>::Bits;
+template <Real T> using Bits = typename Ieee<T>::Bits;
 
-template <class To, class From>
-TALLY_HD constexpr To bit_cast(const From& from) {
+template <class To, class From> TALLY_HD constexpr To bit_cast(const From& from) {
   return __builtin_bit_cast(To, from);
 }
 
-template <Real T>
-TALLY_HD constexpr Bits<T> to_bits(T x) {
-  return bit_cast<Bits<T>>(x);
-}
+template <Real T> TALLY_HD constexpr Bits<T> to_bits(T x) { return bit_cast<Bits<T>>(x); }
 
-template <Real T>
-struct Masks {
+template <Real T> struct Masks {
   static constexpr Bits<T> kSign = Bits<T>{1} << (sizeof(T) * 8 - 1);
   static constexpr Bits<T> kMantissa = (Bits<T>{1} << Ieee<T>::kMantissa) - 1;
   static constexpr Bits<T> kInfinity = static_cast<Bits<T>>(2 * Ieee<T>::kBias + 1) << Ieee<T>::kMantissa;
 };
 
-template <Real T>
-TALLY_HD constexpr T infinity() {
-  return bit_cast<T>(Masks<T>::kInfinity);
-}
+template <Real T> TALLY_HD constexpr T infinity() { return bit_cast<T>(Masks<T>::kInfinity); }
 
-template <Real T>
-TALLY_HD constexpr T nan() {
-  return bit_cast<T>(Masks<T>::kInfinity | (Masks<T>::kInfinity >> 1));
-}
+template <Real T> TALLY_HD constexpr T nan() { return bit_cast<T>(Masks<T>::kInfinity | (Masks<T>::kInfinity >> 1)); }
 
-template <Real T>
-TALLY_HD constexpr bool signbit(T x) {
-  return (to_bits(x) & Masks<T>::kSign) != 0;
-}
+template <Real T> TALLY_HD constexpr bool signbit(T x) { return (to_bits(x) & Masks<T>::kSign) != 0; }
 
-template <Real T>
-TALLY_HD constexpr T abs(T x) {
-  return bit_cast<T>(to_bits(x) & ~Masks<T>::kSign);
-}
+template <Real T> TALLY_HD constexpr T abs(T x) { return bit_cast<T>(to_bits(x) & ~Masks<T>::kSign); }
 
-template <Real T>
-TALLY_HD constexpr T copysign(T magnitude, T sign) {
+template <Real T> TALLY_HD constexpr T copysign(T magnitude, T sign) {
   return bit_cast<T>((to_bits(magnitude) & ~Masks<T>::kSign) | (to_bits(sign) & Masks<T>::kSign));
 }
 
 /// yes ? a : b, both computed. On the host by masks, since g++ neither vectorises a branch on a floating-point
 /// comparison nor keeps from making one; not where the vector unit has no comparison of that width.
-template <class T>
-TALLY_HD constexpr T select(bool yes, T a, T b) {
+template <class T> TALLY_HD constexpr T select(bool yes, T a, T b) {
 #if !defined(__CUDA_ARCH__)
 #if defined(__x86_64__) && !defined(__SSE4_2__)
   constexpr bool kMask = sizeof(T) == 4;
@@ -101,18 +78,11 @@ TALLY_HD constexpr T select(bool yes, T a, T b) {
 }
 
 // By bits, so that they hold under -ffinite-math-only in a user's file too.
-template <Real T>
-TALLY_HD constexpr bool isnan(T x) {
-  return (to_bits(x) & ~Masks<T>::kSign) > Masks<T>::kInfinity;
-}
+template <Real T> TALLY_HD constexpr bool isnan(T x) { return (to_bits(x) & ~Masks<T>::kSign) > Masks<T>::kInfinity; }
 
-template <Real T>
-TALLY_HD constexpr bool isinf(T x) {
-  return (to_bits(x) & ~Masks<T>::kSign) == Masks<T>::kInfinity;
-}
+template <Real T> TALLY_HD constexpr bool isinf(T x) { return (to_bits(x) & ~Masks<T>::kSign) == Masks<T>::kInfinity; }
 
-template <Real T>
-TALLY_HD constexpr bool isfinite(T x) {
+template <Real T> TALLY_HD constexpr bool isfinite(T x) {
   return (to_bits(x) & ~Masks<T>::kSign) < Masks<T>::kInfinity;
 }
 

@@ -34,8 +34,7 @@ TALLY_HD constexpr double log_erfc(double x) {  // on [0.9, 6], 2^-55.2
 }  // namespace detail
 
 /// 2/sqrt(pi) times the integral of e^-t^2 from 0 to x, error below 1.5 ulp; erf(+-inf) = +-1, keeps the sign of zero.
-template <Real T>
-TALLY_HD constexpr T erf(T x) {
+template <Real T> TALLY_HD constexpr T erf(T x) {
   constexpr T kOneFrom = sizeof(T) == sizeof(float) ? 4 : 6;
   const T a = abs(x);
   const T small = a + a * detail::erf_tail(a * a);

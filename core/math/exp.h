@@ -12,18 +12,15 @@ namespace tally::math::inline TALLY_MATH_ISA {
 
 namespace detail {
 
-template <Real T>
-struct ExpConstants;
+template <Real T> struct ExpConstants;
 
-template <>
-struct ExpConstants<float> {
+template <> struct ExpConstants<float> {
   static constexpr float kLn2High = 0x1.62e4p-1f;        // 15 bits
   static constexpr float kLn2Low = 0x1.7f7d1cp-20f;      // ln 2 - kLn2High
   static constexpr float kLowest = -105, kHighest = 89;  // beyond: 0 and infinity
 };
 
-template <>
-struct ExpConstants<double> {
+template <> struct ExpConstants<double> {
   static constexpr double kLn2High = 0x1.62e42fefa3p-1;     // 41 bits
   static constexpr double kLn2Low = 0x1.3de6af278ece6p-42;  // ln 2 - kLn2High
   static constexpr double kLowest = -746, kHighest = 710;   // beyond: 0 and infinity
@@ -40,18 +37,13 @@ TALLY_HD constexpr double exp_tail(double r) {  // 2^-56.5
 }
 
 /// Added and taken off again, it rounds to an integer, which then sits in the low bits of the sum.
-template <Real T>
-inline constexpr T kShifter = static_cast<T>(Bits<T>{3} << (Ieee<T>::kMantissa - 1));
+template <Real T> inline constexpr T kShifter = static_cast<T>(Bits<T>{3} << (Ieee<T>::kMantissa - 1));
 
 /// e^x as 2^n (1 + (head + rest)); head is exact.
-template <Real T>
-struct ReducedExp {
-  T n, head, rest;
-};
+template <Real T> struct ReducedExp { T n, head, rest; };
 
 /// Reduces e^(x + tail), for a tail far below x.
-template <Real T>
-TALLY_HD constexpr ReducedExp<T> reduce_exp(T x, T tail) {
+template <Real T> TALLY_HD constexpr ReducedExp<T> reduce_exp(T x, T tail) {
   constexpr T kLog2E = static_cast<T>(1.4426950408889634);
   constexpr T kShift = kShifter<T>;
   const T n = (x * kLog2E + kShift) - kShift;
@@ -62,8 +54,7 @@ TALLY_HD constexpr ReducedExp<T> reduce_exp(T x, T tail) {
 }
 
 /// y * 2^n for an integral n of up to twice the exponent range: two factors, of which only the second can round.
-template <Real T>
-TALLY_HD constexpr T times_power(T y, T n) {
+template <Real T> TALLY_HD constexpr T times_power(T y, T n) {
   constexpr T kShift = kShifter<T>;
   const Bits<T> whole = to_bits(n + kShift) - to_bits(kShift);
   const Bits<T> half = ((whole + 4096) >> 1) - 2048;  // the offset makes a logical shift halve negative n too
@@ -73,15 +64,13 @@ TALLY_HD constexpr T times_power(T y, T n) {
 }
 
 // NaN fails both comparisons and so passes through.
-template <Real T>
-TALLY_HD constexpr T clamp_keeping_nan(T x, T low, T high) {
+template <Real T> TALLY_HD constexpr T clamp_keeping_nan(T x, T low, T high) {
   x = select(high < x, high, x);
   return select(x < low, low, x);
 }
 
 /// e^(x + tail); the tail carries digits below x's last.
-template <Real T>
-TALLY_HD constexpr T exp_of_sum(T x, T tail) {
+template <Real T> TALLY_HD constexpr T exp_of_sum(T x, T tail) {
   const auto e = reduce_exp(clamp_keeping_nan(x, ExpConstants<T>::kLowest, ExpConstants<T>::kHighest), tail);
   return times_power(1 + (e.head + e.rest), e.n);
 }
@@ -89,14 +78,10 @@ TALLY_HD constexpr T exp_of_sum(T x, T tail) {
 }  // namespace detail
 
 /// e^x, error below 1 ulp, subnormal results included; exp(-inf) = +0, exp(+inf) = inf.
-template <Real T>
-TALLY_HD constexpr T exp(T x) {
-  return detail::exp_of_sum(x, T{0});
-}
+template <Real T> TALLY_HD constexpr T exp(T x) { return detail::exp_of_sum(x, T{0}); }
 
 /// e^x - 1 without cancellation, error below 1.3 ulp; keeps the sign of zero, expm1(-inf) = -1.
-template <Real T>
-TALLY_HD constexpr T expm1(T x) {
+template <Real T> TALLY_HD constexpr T expm1(T x) {
   // 2^n (((1 - 2^-n) + head) + rest); from n = 64 on the power no longer counts, below -60 the result is -1.
   const auto e = detail::reduce_exp(detail::clamp_keeping_nan(x, T{-60}, detail::ExpConstants<T>::kHighest), T{0});
   const T one_less = 1 - detail::times_power(T{1}, select(e.n < 64, -e.n, T{-64}));

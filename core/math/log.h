@@ -25,14 +25,10 @@ TALLY_HD constexpr double log_tail(double f) {  // 2^-59.3
 }
 
 /// x = 2^k (1 + f).
-template <Real T>
-struct ReducedLog {
-  T k, f;
-};
+template <Real T> struct ReducedLog { T k, f; };
 
 /// Reduces a positive normal x.
-template <Real T>
-TALLY_HD constexpr ReducedLog<T> reduce_log(T x) {
+template <Real T> TALLY_HD constexpr ReducedLog<T> reduce_log(T x) {
   constexpr T kSqrtHalf = static_cast<T>(0.70710678118654752);
   constexpr int kM = Ieee<T>::kMantissa;
   const Bits<T> one = to_bits(T{1});
@@ -45,8 +41,7 @@ TALLY_HD constexpr ReducedLog<T> reduce_log(T x) {
 }
 
 /// k ln 2 + log(1 + f) + extra.
-template <Real T>
-TALLY_HD constexpr T finish_log(T k, T f, T extra) {
+template <Real T> TALLY_HD constexpr T finish_log(T k, T f, T extra) {
   const T whole = k * ExpConstants<T>::kLn2High;  // exact
   const T sum = whole + f;
   const T lost = f - (sum - whole);  // exact: whole is 0 or the larger
@@ -54,8 +49,7 @@ TALLY_HD constexpr T finish_log(T k, T f, T extra) {
 }
 
 /// y where the argument of the logarithm is positive and finite, else what log gives there.
-template <Real T>
-TALLY_HD constexpr T with_special_logs(T argument, T y) {
+template <Real T> TALLY_HD constexpr T with_special_logs(T argument, T y) {
   y = select(argument < infinity<T>(), y, argument);
   return select(argument > 0, y, select(argument == 0, -infinity<T>(), nan<T>()));
 }
@@ -63,8 +57,7 @@ TALLY_HD constexpr T with_special_logs(T argument, T y) {
 }  // namespace detail
 
 /// The natural logarithm, error below 1 ulp; log(0) = -inf, log(x < 0) = NaN, log(inf) = inf.
-template <Real T>
-TALLY_HD constexpr T log(T x) {
+template <Real T> TALLY_HD constexpr T log(T x) {
   constexpr int kUp = Ieee<T>::kMantissa + 2;
   const bool subnormal = x < detail::power_of_two<T>(1 - Ieee<T>::kBias);
   const auto r = detail::reduce_log(x * select(subnormal, detail::power_of_two<T>(kUp), T{1}));
@@ -72,8 +65,7 @@ TALLY_HD constexpr T log(T x) {
 }
 
 /// log(1 + x) without cancellation, error below 1 ulp; keeps the sign of zero, log1p(-1) = -inf.
-template <Real T>
-TALLY_HD constexpr T log1p(T x) {
+template <Real T> TALLY_HD constexpr T log1p(T x) {
   const T sum = 1 + x;
   const T part = sum - 1;
   const T lost = (1 - (sum - part)) + (x - part);  // 1 + x = sum + lost exactly

@@ -6,14 +6,10 @@
 
 namespace tally::math::inline TALLY_MATH_ISA::detail {
 
-template <class T>
-TALLY_HD constexpr T polynomial(T, T c) {
-  return c;
-}
+template <class T> TALLY_HD constexpr T polynomial(T, T c) { return c; }
 
 /// c0 + x * (c1 + x * (c2 + ...)).
-template <class T, class... Rest>
-TALLY_HD constexpr T polynomial(T x, T c0, Rest... rest) {
+template <class T, class... Rest> TALLY_HD constexpr T polynomial(T x, T c0, Rest... rest) {
   return c0 + x * polynomial(x, rest...);
 }
 

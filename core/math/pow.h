@@ -65,8 +65,7 @@ TALLY_HD constexpr Parity parity(double y) {
 
 /// x to the power y, error below 1 ulp, with C's special cases: pow(x, 0) = pow(1, y) = 1 even for NaN,
 /// pow(-1, +-inf) = 1, a negative x with a fractional y gives NaN.
-template <Real T>
-TALLY_HD constexpr T pow(T x, T y) {
+template <Real T> TALLY_HD constexpr T pow(T x, T y) {
   if (y == 0 || x == 1) return 1;
   if (isnan(x) || isnan(y)) return nan<T>();
   const T a = abs(x);

@@ -7,15 +7,9 @@
 
 namespace tally::math::inline TALLY_MATH_ISA {
 
-template <Real T>
-TALLY_HD inline T sqrt(T x) {
-  return std::sqrt(x);
-}
+template <Real T> TALLY_HD inline T sqrt(T x) { return std::sqrt(x); }
 
 /// 1 / sqrt(x): two roundings, not the device's approximation.
-template <Real T>
-TALLY_HD inline T rsqrt(T x) {
-  return 1 / std::sqrt(x);
-}
+template <Real T> TALLY_HD inline T rsqrt(T x) { return 1 / std::sqrt(x); }
 
 }  // namespace tally::math::inline TALLY_MATH_ISA

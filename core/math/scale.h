@@ -10,8 +10,7 @@ namespace detail {
 TALLY_HD constexpr int clamp(int e, int low, int high) { return e < low ? low : (high < e ? high : e); }
 
 /// 2^e for an e whose power is a normal number.
-template <Real T>
-TALLY_HD constexpr T power_of_two(int e) {
+template <Real T> TALLY_HD constexpr T power_of_two(int e) {
   return bit_cast<T>(static_cast<Bits<T>>(e + Ieee<T>::kBias) << Ieee<T>::kMantissa);
 }
 
@@ -37,8 +36,7 @@ TALLY_HD constexpr double scale(double x, int e) {
 }
 
 /// The e for which |x| * 2^-e lies in [0.5, 1), also for subnormal x; 0 for zero, infinity and NaN.
-template <Real T>
-TALLY_HD constexpr int exponent(T x) {
+template <Real T> TALLY_HD constexpr int exponent(T x) {
   if (x == 0 || !isfinite(x)) return 0;
   const Bits<T> smallest_normal = Bits<T>{1} << Ieee<T>::kMantissa;
   const bool subnormal = (to_bits(x) & ~Masks<T>::kSign) < smallest_normal;

@@ -28,8 +28,7 @@ std::string names() {
   return line;
 }
 
-template <class Number>
-std::string text_of(Number value) {
+template <class Number> std::string text_of(Number value) {
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
@@ -40,8 +39,7 @@ std::string_view cut(std::string_view& rest, char at) {
   return part;
 }
 
-template <class Number>
-bool parse(std::string_view text, Number& value) {
+template <class Number> bool parse(std::string_view text, Number& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size();
 }

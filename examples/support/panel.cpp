@@ -15,8 +15,7 @@ bool finite(const std::pair<double, double>& point) {
 }
 
 // Calls `f` with each longest run of finite points.
-template <class F>
-void for_each_run(const Points& values, F&& f) {
+template <class F> void for_each_run(const Points& values, F&& f) {
   for (auto begin = values.begin(); begin != values.end();) {
     begin = std::find_if(begin, values.end(), finite);
     const auto end = std::find_if_not(begin, values.end(), finite);

@@ -11,8 +11,7 @@
 namespace tally::examples {
 
 /// One step: what is left after it, and which rule of the order it was.
-template <class Acc>
-struct Round {
+template <class Acc> struct Round {
   std::string rule;
   std::vector<Acc> left;
 };

@@ -16,8 +16,7 @@ constexpr std::int64_t kGrain = 1 << 14;  // elements
 const std::int64_t* positions_of(const Tensor& index) { return static_cast<const std::int64_t*>(index.raw()); }
 
 // f(TypeTag<word>{}) for an unsigned type of the dtype's size: picking moves bits and needs no more.
-template <class F>
-void visit_size(DType dtype, F&& f) {
+template <class F> void visit_size(DType dtype, F&& f) {
   switch (size_of(dtype)) {
     case 1:
       return f(TypeTag<std::uint8_t>{});
@@ -65,8 +64,7 @@ class Buckets {
 };
 
 // Neighbours that are summed at once, as the compiler likes it.
-template <class C>
-struct Block {
+template <class C> struct Block {
   static constexpr int kSize = 16;
   C values[kSize];
   friend Block operator+(const Block& a, const Block& b) {
@@ -85,8 +83,7 @@ struct Extents {
 };
 
 // One list of positions for all: a whole row of `inner` elements per position.
-template <class T>
-void add_rows(T* out, const T* grad, const std::int64_t* index, const Extents& e) {
+template <class T> void add_rows(T* out, const T* grad, const std::int64_t* index, const Extents& e) {
   using C = Compute<T>;
   Buckets buckets;
   buckets.fill(index, e.count, 1, e.size);
@@ -111,8 +108,7 @@ void add_rows(T* out, const T* grad, const std::int64_t* index, const Extents& e
 }
 
 // A list of positions for each line along the dim.
-template <class T>
-void add_lines(T* out, const T* grad, const std::int64_t* index, const Extents& e) {
+template <class T> void add_lines(T* out, const T* grad, const std::int64_t* index, const Extents& e) {
   using C = Compute<T>;
   parallel_for(e.outer * e.inner, kGrain / (e.count + e.size) + 1, [&](std::int64_t begin, std::int64_t end) {
     Buckets buckets;

@@ -14,22 +14,17 @@ namespace tally::detail {
 namespace {
 
 using RowMajor = Eigen::Stride<Eigen::Dynamic, 1>;
-template <class T, int Order>
-using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Order>;
-template <class T, int Order>
-using In = Eigen::Map<const Matrix<T, Order>, Eigen::Unaligned, Eigen::OuterStride<>>;
-template <class T>
-using Out = Eigen::Map<Matrix<T, Eigen::RowMajor>, Eigen::Unaligned, Eigen::OuterStride<>>;
+template <class T, int Order> using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Order>;
+template <class T, int Order> using In = Eigen::Map<const Matrix<T, Order>, Eigen::Unaligned, Eigen::OuterStride<>>;
+template <class T> using Out = Eigen::Map<Matrix<T, Eigen::RowMajor>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
-template <class T, int A, int B>
-void multiply(const Panel& p) {
+template <class T, int A, int B> void multiply(const Panel& p) {
   const In<T, A> a(static_cast<const T*>(p.a), p.m, p.k, Eigen::OuterStride<>(p.a_row));
   const In<T, B> b(static_cast<const T*>(p.b), p.k, p.n, Eigen::OuterStride<>(p.b_row));
   Out<T>(static_cast<T*>(p.c), p.m, p.n, Eigen::OuterStride<>(p.c_row)).noalias() = a * b;
 }
 
-template <class T>
-void multiply(const Panel& p) {
+template <class T> void multiply(const Panel& p) {
   if (p.a_transposed)
     p.b_transposed ? multiply<T, Eigen::ColMajor, Eigen::ColMajor>(p)
                    : multiply<T, Eigen::ColMajor, Eigen::RowMajor>(p);

@@ -58,8 +58,7 @@ Multiply fastest() {
   return multiply_baseline;
 }
 
-template <class T>
-T* shifted(T* data, std::int64_t elements, std::int64_t size) {
+template <class T> T* shifted(T* data, std::int64_t elements, std::int64_t size) {
   using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
   return static_cast<Byte*>(data) + elements * size;
 }

@@ -51,8 +51,7 @@ struct Extents {
 };
 
 // Thread (o, k, i): if the k-th sorted place is the first of its slot, all places of the slot are summed.
-template <class T>
-__global__ void add_kernel(T* out, const T* grad, const Place* places, Extents e) {
+template <class T> __global__ void add_kernel(T* out, const T* grad, const Place* places, Extents e) {
   using C = Compute<T>;
   const std::int64_t thread = thread_index();
   if (thread >= e.outer * e.count * e.inner) return;

@@ -22,8 +22,7 @@ struct Brain16 {
   static constexpr int kMantissa = 7, kMinExponent = -126, kMaxExponent = 127;
 };
 
-template <class F>
-double decode(std::uint16_t bits) {
+template <class F> double decode(std::uint16_t bits) {
   const int mantissa = bits & ((1 << F::kMantissa) - 1);
   const int biased = (bits & 0x7fff) >> F::kMantissa;
   const double sign = bits >> 15 ? -1.0 : 1.0;
@@ -35,8 +34,7 @@ double decode(std::uint16_t bits) {
 }
 
 // The nearest value of the format, ties to even: an integer number of quanta, rounded in long double, where x is exact.
-template <class F>
-double nearest(long double x) {
+template <class F> double nearest(long double x) {
   if (std::isnan(x) || std::isinf(x) || x == 0) return static_cast<double>(x);
   const int quantum = std::max(std::ilogb(x), F::kMinExponent) - F::kMantissa;
   const long double rounded = std::scalbn(std::nearbyint(std::scalbn(x, -quantum)), quantum);
@@ -45,16 +43,14 @@ double nearest(long double x) {
   return static_cast<double>(rounded);
 }
 
-template <class F, class T>
-::testing::AssertionResult rounds_once(T x) {
+template <class F, class T>::testing::AssertionResult rounds_once(T x) {
   const double got = decode<F>(typename F::Half(x).bits), want = nearest<F>(x);
   const bool same = std::isnan(want) ? std::isnan(got) : got == want && std::signbit(got) == std::signbit(want);
   if (same) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << std::hexfloat << +x << " gave " << got << ", nearest is " << want;
 }
 
-template <class F>
-class HalfTest : public ::testing::Test {};
+template <class F> class HalfTest : public ::testing::Test {};
 using Formats = ::testing::Types<Binary16, Brain16>;
 TYPED_TEST_SUITE(HalfTest, Formats);
 

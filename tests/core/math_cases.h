@@ -9,18 +9,11 @@
 
 namespace tally::math_cases {
 
-template <class T>
-struct UnaryCase {
-  math::Bits<T> x, y;
-};
+template <class T> struct UnaryCase { math::Bits<T> x, y; };
 
-template <class T>
-struct BinaryCase {
-  math::Bits<T> x, y, z;
-};
+template <class T> struct BinaryCase { math::Bits<T> x, y, z; };
 
-template <math::Real T>
-constexpr bool same(math::Bits<T> a, math::Bits<T> b) {
+template <math::Real T> constexpr bool same(math::Bits<T> a, math::Bits<T> b) {
   return a == b || (math::isnan(math::bit_cast<T>(a)) && math::isnan(math::bit_cast<T>(b)));
 }
 
@@ -301,81 +294,44 @@ inline constexpr BinaryCase<double> kPowDouble[] = {
 
 // The functions as objects, so that a kernel can be made of each.
 struct Exp {
-  template <class T>
-  TALLY_HD T operator()(T x) const {
-    return math::exp(x);
-  }
+  template <class T> TALLY_HD T operator()(T x) const { return math::exp(x); }
 };
 struct Expm1 {
-  template <class T>
-  TALLY_HD T operator()(T x) const {
-    return math::expm1(x);
-  }
+  template <class T> TALLY_HD T operator()(T x) const { return math::expm1(x); }
 };
 struct Log {
-  template <class T>
-  TALLY_HD T operator()(T x) const {
-    return math::log(x);
-  }
+  template <class T> TALLY_HD T operator()(T x) const { return math::log(x); }
 };
 struct Log1p {
-  template <class T>
-  TALLY_HD T operator()(T x) const {
-    return math::log1p(x);
-  }
+  template <class T> TALLY_HD T operator()(T x) const { return math::log1p(x); }
 };
 struct Tanh {
-  template <class T>
-  TALLY_HD T operator()(T x) const {
-    return math::tanh(x);
-  }
+  template <class T> TALLY_HD T operator()(T x) const { return math::tanh(x); }
 };
 struct Sigmoid {
-  template <class T>
-  TALLY_HD T operator()(T x) const {
-    return math::sigmoid(x);
-  }
+  template <class T> TALLY_HD T operator()(T x) const { return math::sigmoid(x); }
 };
 struct Softplus {
-  template <class T>
-  TALLY_HD T operator()(T x) const {
-    return math::softplus(x);
-  }
+  template <class T> TALLY_HD T operator()(T x) const { return math::softplus(x); }
 };
 struct Erf {
-  template <class T>
-  TALLY_HD T operator()(T x) const {
-    return math::erf(x);
-  }
+  template <class T> TALLY_HD T operator()(T x) const { return math::erf(x); }
 };
 struct Sin {
-  template <class T>
-  TALLY_HD T operator()(T x) const {
-    return math::sin(x);
-  }
+  template <class T> TALLY_HD T operator()(T x) const { return math::sin(x); }
 };
 struct Cos {
-  template <class T>
-  TALLY_HD T operator()(T x) const {
-    return math::cos(x);
-  }
+  template <class T> TALLY_HD T operator()(T x) const { return math::cos(x); }
 };
 struct Rsqrt {
-  template <class T>
-  TALLY_HD T operator()(T x) const {
-    return math::rsqrt(x);
-  }
+  template <class T> TALLY_HD T operator()(T x) const { return math::rsqrt(x); }
 };
 struct Pow {
-  template <class T>
-  TALLY_HD T operator()(T x, T y) const {
-    return math::pow(x, y);
-  }
+  template <class T> TALLY_HD T operator()(T x, T y) const { return math::pow(x, y); }
 };
 
 /// Calls visit(name, function, float cases, double cases) for each function of one argument.
-template <class Visit>
-void for_each_unary(Visit visit) {
+template <class Visit> void for_each_unary(Visit visit) {
   visit("exp", Exp{}, kExpFloat, kExpDouble);
   visit("expm1", Expm1{}, kExpm1Float, kExpm1Double);
   visit("log", Log{}, kLogFloat, kLogDouble);
@@ -392,8 +348,7 @@ void for_each_unary(Visit visit) {
 /// A sweep that a few dozen cases cannot replace: kSweep arguments of all exponents and signs, half of them moderate.
 inline constexpr int kSweep = 8192;
 
-template <class T>
-TALLY_HD constexpr T sweep(int i) {
+template <class T> TALLY_HD constexpr T sweep(int i) {
   const std::uint64_t word = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15;
   if (i % 2 == 0) return math::bit_cast<T>(static_cast<math::Bits<T>>(word >> (64 - 8 * sizeof(T))));
   const T x = static_cast<T>(word >> 40) * T{0x1p-20};  // [0, 16) in steps of 2^-20
@@ -401,8 +356,7 @@ TALLY_HD constexpr T sweep(int i) {
 }
 
 /// FNV-1a over the results' bits in order, NaN as one pattern.
-template <class T>
-constexpr std::uint64_t checksum(const T* results) {
+template <class T> constexpr std::uint64_t checksum(const T* results) {
   std::uint64_t sum = 0xcbf29ce484222325;
   for (int i = 0; i < kSweep; ++i) {
     const math::Bits<T> bits = math::to_bits(math::isnan(results[i]) ? math::nan<T>() : results[i]);
@@ -412,8 +366,7 @@ constexpr std::uint64_t checksum(const T* results) {
 }
 
 /// Calls visit(name, function, float checksum, double checksum) for each function of one argument, over the sweep.
-template <class Visit>
-void for_each_checksum(Visit visit) {
+template <class Visit> void for_each_checksum(Visit visit) {
   visit("exp", Exp{}, 0x9d68b178cb72a094, 0x4b3b52d24510a755);
   visit("expm1", Expm1{}, 0xedeca46e6c9a92b9, 0x90a19c5b9bf01664);
   visit("log", Log{}, 0x2ff8314630b2209a, 0x2c087a2bcfa3f8a9);

@@ -14,18 +14,14 @@
 namespace tally {
 namespace {
 
-template <class T>
-using Limits = std::numeric_limits<T>;
+template <class T> using Limits = std::numeric_limits<T>;
 
-template <class T>
-constexpr T kInf = Limits<T>::infinity();
-template <class T>
-constexpr T kNan = Limits<T>::quiet_NaN();
+template <class T> constexpr T kInf = Limits<T>::infinity();
+template <class T> constexpr T kNan = Limits<T>::quiet_NaN();
 
 // The error in units in the last place of T at the true value. Infinity counts as the power of two after the largest
 // number, so that a result on the wrong side of the overflow is off by what it is off.
-template <class T>
-double ulps(T got, long double want) {
+template <class T> double ulps(T got, long double want) {
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : 1e30;
   const long double top = std::scalbn(1.0L, Limits<T>::max_exponent);
   const auto capped = [&](long double x) { return std::clamp(x, -top, top); };
@@ -74,14 +70,12 @@ const Function kFunctions[] = {
 };
 #undef FUNCTION
 
-template <class T>
-struct Worst {
+template <class T> struct Worst {
   double error = 0;
   T at = 0;
 };
 
-template <class T>
-Worst<T> worst_error(T (*function)(T), const Function& f, std::uint64_t seed) {
+template <class T> Worst<T> worst_error(T (*function)(T), const Function& f, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Worst<T> worst;
   const auto low = math::to_bits(static_cast<T>(f.interesting_low));
@@ -108,8 +102,7 @@ TEST(Math, ErrorStaysBelowThePromise) {
   }
 }
 
-template <class T>
-void expect_accurate_pow(double bound) {
+template <class T> void expect_accurate_pow(double bound) {
   std::mt19937_64 random(3);
   std::uniform_real_distribution<double> unit(-1, 1);
   for (int i = 0; i < 60000; ++i) {
@@ -139,15 +132,13 @@ TEST(Math, PowOfIntegersIsExactWhereTheResultIs) {
   }
 }
 
-template <class T>
-::testing::AssertionResult same_value(T got, T want) {
+template <class T>::testing::AssertionResult same_value(T got, T want) {
   const bool same = std::isnan(want) ? std::isnan(got) : got == want && std::signbit(got) == std::signbit(want);
   if (same) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << "got " << got << ", not " << want;
 }
 
-template <class T>
-class MathTest : public ::testing::Test {};
+template <class T> class MathTest : public ::testing::Test {};
 using Reals = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(MathTest, Reals);
 
@@ -332,8 +323,7 @@ void expect_bits(const char* name, F f, const math_cases::UnaryCase<T> (&cases)[
   }
 }
 
-template <class T, std::size_t n>
-void expect_pow_bits(const math_cases::BinaryCase<T> (&cases)[n]) {
+template <class T, std::size_t n> void expect_pow_bits(const math_cases::BinaryCase<T> (&cases)[n]) {
   static_assert(n >= 20);
   for (const auto& c : cases) {
     const T x = math::bit_cast<T>(c.x), y = math::bit_cast<T>(c.y);
@@ -350,8 +340,7 @@ TEST(MathBits, AreTheContract) {
   expect_pow_bits(math_cases::kPowDouble);
 }
 
-template <class T, class F>
-std::uint64_t checksum_of(F f) {
+template <class T, class F> std::uint64_t checksum_of(F f) {
   std::vector<T> results(math_cases::kSweep);
   for (int i = 0; i < math_cases::kSweep; ++i) results[static_cast<std::size_t>(i)] = f(math_cases::sweep<T>(i));
   return math_cases::checksum(results.data());

@@ -43,8 +43,7 @@ std::string complaint_of(const std::string& fields) {
   return text;
 }
 
-template <class T>
-std::span<const std::byte> bytes_of(const std::vector<T>& values) {
+template <class T> std::span<const std::byte> bytes_of(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
 }
 

@@ -78,7 +78,7 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, tally::Where where = tally::
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = 32, tally::Where where = tally::Where::here()) {
   return tally::gpu::simt::shuffle("__shfl_sync", mask, value, width, where,
-                                    [=](int, int first) { return first + (source & (width - 1)); });
+                                   [=](int, int first) { return first + (source & (width - 1)); });
 }
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int offset, int width = 32, tally::Where where = tally::Where::here()) {

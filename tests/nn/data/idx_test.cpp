@@ -186,8 +186,8 @@ TEST(Idx, RefusesNothingToTrainOn) {
               HasSubstr("expected at least one image"));
 }
 
-// Every truncation and every one-byte change of both kinds of file is either read or refused with an error of ours; what
-// gzip's checksum covers is read as it was or not at all.
+// Every truncation and every one-byte change of both kinds of file is either read or refused with an error of ours;
+// what gzip's checksum covers is read as it was or not at all.
 TEST(Idx, SurvivesDamage) {
   const Scratch scratch;
   const std::string labels = scratch.put("labels", kLabels);

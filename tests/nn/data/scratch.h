@@ -43,8 +43,7 @@ class Scratch {
 };
 
 /// The text of the error `f` throws; fails the test where it throws none of that type.
-template <class Error, class F>
-std::string error_text(F&& f) {
+template <class Error, class F> std::string error_text(F&& f) {
   try {
     f();
   } catch (const Error& error) {
