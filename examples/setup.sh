@@ -23,11 +23,16 @@ need() {
     fi
   fi
   echo "Installing them ..."
-  "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >/dev/null || echo "(apt-get update failed; trying with the lists at hand)"
-  "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || {
+  local log
+  log=$(mktemp)
+  "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >"$log" 2>&1 || echo "(apt-get update failed; trying with the lists at hand)"
+  "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >>"$log" 2>&1 || {
+    tail -n 20 "$log"
     echo "apt-get could not install: ${missing[*]}"
+    rm -f "$log"
     exit 1
   }
+  rm -f "$log"
 }
 
 build_packages=(g++ cmake ninja-build libeigen3-dev zlib1g-dev nlohmann-json3-dev libcli11-dev)
