@@ -12,6 +12,8 @@
 //   nothing<C>()               optional, without identity: an accumulator that merges with any other to that other;
 //   never
 //                              a result
+//   any_order<C>               optional: true where merges in any order give the same accumulator, any NaN for any NaN;
+//                              kernels may then merge as suits them
 //   lift(x) or lift(x, i)      one element, with its index in the list where the op needs it
 //   combine(a, b)              merges two accumulators, `a` the earlier one
 //   lane(x, count, first, pivot)   optional: the accumulator of a whole lane, its at most 8 elements in registers;
@@ -89,6 +91,13 @@ template <class Op, class C> struct Fold {
   };
   static constexpr bool has_nothing = has_identity || requires(const Op& op) { op.template nothing<C>(); };
   using Partial = std::conditional_t<has_nothing, Acc, Flagged>;
+
+  static constexpr bool any_order = [] {
+    if constexpr (requires { Op::template any_order<C>; })
+      return Op::template any_order<C>;
+    else
+      return false;
+  }();
 
   TALLY_HD static Partial nothing(const Op& op) {
     if constexpr (has_identity)

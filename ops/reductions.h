@@ -16,6 +16,7 @@ template <class T> using Widened = std::conditional_t<is_float_type<T>, T, std::
 struct Sum {
   static constexpr auto name = "sum";
   template <class T> using Result = Widened<T>;
+  template <class C> static constexpr bool any_order = std::is_integral_v<C>;
   template <class C> using Acc = C;
   // -0: the one number that changes nothing when added, not even -0 itself.
   template <class C> TALLY_HD C identity() const { return std::is_integral_v<C> ? C(0) : C(-0.0); }
@@ -42,6 +43,7 @@ struct Mean : Sum {
 struct Prod {
   static constexpr auto name = "prod";
   template <class T> using Result = Widened<T>;
+  template <class C> static constexpr bool any_order = std::is_integral_v<C>;
   /// The product of what is not zero, and how many zeros there were. Signs of zeros are in the product.
   template <class C> struct Factors {
     Wide<C> product;
@@ -67,12 +69,39 @@ struct Prod {
   template <class C> TALLY_HD Factors<C> combine(Factors<C> a, Factors<C> b) const {
     return {a.product * b.product, a.zeros + b.zeros};
   }
+  template <class C> TALLY_HD Acc<C> lane(const C (&x)[kPerLane], int count, std::int64_t, C) const {
+    if constexpr (std::is_integral_v<C>) {
+      Acc<C> product = x[0];
+      for (int j = 1; j < kPerLane; ++j)
+        if (j < count) product = combine(product, x[j]);
+      return product;
+    } else {
+      // Eight factors of moderate size stay in C's range.
+      constexpr C low = sizeof(C) == 4 ? C(0x1p-15) : C(0x1p-120), high = 1 / low;
+      C product = x[0];
+      bool moderate = math::abs(x[0]) >= low && math::abs(x[0]) <= high;
+      for (int j = 1; j < kPerLane; ++j)
+        if (j < count) {
+          moderate &= math::abs(x[j]) >= low && math::abs(x[j]) <= high;
+          product = product * x[j];
+        }
+      return moderate ? Acc<C>{Wide<C>(product), 0} : unbounded(Lane<C>(x), count);
+    }
+  }
   TALLY_HD std::int64_t project(std::int64_t acc, std::int64_t, std::int64_t) const { return acc; }
   template <class C> TALLY_HD C project(Factors<C> acc, std::int64_t, C) const {
     const C product = acc.product.narrow();
     return acc.zeros == 0 ? product : product * C(0);
   }
   // Its gradient, the product of the others, needs the whole list: ops/prod_gradient.h.
+
+ private:
+  template <class C> TALLY_HD_COLD static Factors<C> unbounded(Lane<C> lane, int count) {
+    const Prod op;
+    Factors<C> product = op.lift(lane.x[0]);
+    for (int j = 1; j < count; ++j) product = op.combine(product, op.lift(lane.x[j]));
+    return product;
+  }
 };
 
 /// What no element is worse than.
@@ -87,6 +116,7 @@ template <bool Largest, class C> TALLY_HD constexpr C worst() {
 template <bool Largest> struct Extreme {
   static constexpr auto name = Largest ? "max" : "min";
   static constexpr bool indexed = true;  // the second result is the index
+  template <class C> static constexpr bool any_order = true;
   template <class C> struct Place {
     C value;
     std::int64_t index;
@@ -107,18 +137,35 @@ template <bool Largest> struct Extreme {
   template <class C> TALLY_HD Place<C> lane(const C (&x)[kPerLane], int count, std::int64_t first, C) const {
     C value = x[0];
     int at = 0;
+    bool nan = is_nan(x[0]);
     for (int j = 1; j < kPerLane; ++j)
-      if (j < count && beats(x[j], value)) {
-        value = x[j];
-        at = j;
+      if (j < count) {
+        nan |= is_nan(x[j]);
+        if (Largest ? x[j] > value : x[j] < value) {
+          value = x[j];
+          at = j;
+        }
       }
-    return {value, first + kLanes * at};
+    return nan ? first_nan(Lane<C>(x), first) : Place<C>{value, first + kLanes * at};
   }
   template <class C> TALLY_HD Pair<C, std::int64_t> project(Place<C> acc, std::int64_t, C) const {
     return {acc.value, acc.index};
   }
   template <class C> TALLY_HD C derivative(C, std::int64_t i, Place<C> acc, std::int64_t, C) const {
     return C(i == acc.index);
+  }
+
+ private:
+  template <class C> TALLY_HD static bool is_nan(C x) {
+    if constexpr (std::is_integral_v<C>)
+      return false;
+    else
+      return math::isnan(x);
+  }
+  template <class C> TALLY_HD_COLD static Place<C> first_nan(Lane<C> lane, std::int64_t first) {
+    int at = 0;
+    while (at + 1 < kPerLane && !is_nan(lane.x[at])) ++at;
+    return {lane.x[at], first + kLanes * at};
   }
 };
 using Max = Extreme<true>;
@@ -127,6 +174,7 @@ using Min = Extreme<false>;
 /// amax and amin: the value and how many tie with it. -0 orders below +0; the gradient is shared.
 template <bool Largest> struct SharedExtreme {
   static constexpr auto name = Largest ? "amax" : "amin";
+  template <class C> static constexpr bool any_order = true;
   template <class C> struct Ties {
     C value;
     std::int64_t count;
@@ -155,9 +203,35 @@ template <bool Largest> struct SharedExtreme {
     }
     return (Largest ? a.value < b.value : b.value < a.value) ? b : a;
   }
+  template <class C> TALLY_HD Ties<C> lane(const C (&x)[kPerLane], int count, std::int64_t, C) const {
+    // The extreme, then how many equal it; the sign of a zero and NaN are rare.
+    C value = x[0];
+    for (int j = 1; j < kPerLane; ++j)
+      if (j < count && (Largest ? x[j] > value : x[j] < value)) value = x[j];
+    int ties = 0, compared = 0;
+    for (int j = 0; j < kPerLane; ++j)
+      if (j < count) {
+        ties += x[j] == value;
+        if constexpr (!std::is_integral_v<C>) compared += !math::isnan(x[j]);
+      }
+    if constexpr (!std::is_integral_v<C>) {
+      if (compared != count) return one_by_one(Lane<C>(x), count);
+      if (value == 0)
+        for (int j = 0; j < kPerLane; ++j)
+          if (j < count && x[j] == 0 && math::signbit(x[j]) != Largest) value = x[j];
+    }
+    return {value, ties};
+  }
   template <class C> TALLY_HD C project(Ties<C> acc, std::int64_t, C) const { return acc.value; }
   template <class C> TALLY_HD C derivative(C x, Ties<C> acc, std::int64_t, C) const {
     return same(x, acc.value) ? C(1) / static_cast<C>(acc.count) : C(0);
+  }
+
+ private:
+  template <class C> TALLY_HD_COLD static Ties<C> one_by_one(Lane<C> lane, int count) {
+    Ties<C> ties{lane.x[0], 1};
+    for (int j = 1; j < count; ++j) ties = SharedExtreme().combine(ties, Ties<C>{lane.x[j], 1});
+    return ties;
   }
 };
 using AMax = SharedExtreme<true>;
@@ -167,6 +241,7 @@ using AMin = SharedExtreme<false>;
 struct CountNonzero {
   static constexpr auto name = "count_nonzero";
   template <class T> using Result = std::int64_t;
+  template <class C> static constexpr bool any_order = true;
   template <class C> using Acc = std::int64_t;
   template <class C> TALLY_HD std::int64_t identity() const { return 0; }
   template <class C> TALLY_HD std::int64_t lift(C x) const { return x != 0; }
@@ -244,6 +319,7 @@ struct Norm1 {
 struct Norm0 {
   static constexpr auto name = "norm";
   template <class T> static constexpr bool accepts = floats_only<T>;
+  template <class C> static constexpr bool any_order = true;
   template <class C> using Acc = std::int64_t;
   template <class C> TALLY_HD std::int64_t identity() const { return 0; }
   template <class C> TALLY_HD std::int64_t lift(C x) const { return x != 0; }
@@ -256,6 +332,7 @@ struct Norm0 {
 template <bool Largest> struct NormInf {
   static constexpr auto name = "norm";
   template <class T> static constexpr bool accepts = floats_only<T>;
+  template <class C> static constexpr bool any_order = true;
   using Magnitude = SharedExtreme<Largest>;
   template <class C> using Acc = typename Magnitude::template Ties<C>;
   template <class C>
@@ -263,6 +340,11 @@ template <bool Largest> struct NormInf {
   const { return {C(0), 0}; }
   template <class C> TALLY_HD Acc<C> nothing() const { return Magnitude().template nothing<C>(); }
   template <class C> TALLY_HD typename Magnitude::template Ties<C> lift(C x) const { return {math::abs(x), 1}; }
+  template <class C> TALLY_HD Acc<C> lane(const C (&x)[kPerLane], int count, std::int64_t first, C pivot) const {
+    C size[kPerLane];
+    for (int j = 0; j < kPerLane; ++j) size[j] = math::abs(x[j]);
+    return Magnitude().lane(size, count, first, pivot);
+  }
   template <class A> TALLY_HD A combine(A a, A b) const { return Magnitude().combine(a, b); }
   template <class C> TALLY_HD C project(typename Magnitude::template Ties<C> acc, std::int64_t, C) const {
     return acc.value;
@@ -333,10 +415,12 @@ struct Var {
   template <class C> TALLY_HD Moments<C> combine(Moments<C> a, Moments<C> b) const {
     if (b.n == 0) return a;
     if (a.n == 0) return b;
-    const std::int64_t n = a.n + b.n;
-    const C weight = static_cast<C>(b.n) / static_cast<C>(n);
-    const Wide<C> d = b.mean - a.mean;
-    return {n, a.mean + d * Wide<C>(weight), (a.m2 + b.m2) + (d * d) * Wide<C>(static_cast<C>(a.n) * weight)};
+    const C weight = a.n == b.n ? C(0.5) : static_cast<C>(b.n) / static_cast<C>(a.n + b.n);
+    const C d = b.mean.m - a.mean.m, size = math::abs(d);
+    if ((a.mean.e | b.mean.e | a.m2.e | b.m2.e) == 0 && size <= kModerate<C> && (size >= 1 / kModerate<C> || size == 0))
+      return {a.n + b.n, Wide<C>(a.mean.m + d * weight),
+              Wide<C>((a.m2.m + b.m2.m) + (d * d) * (static_cast<C>(a.n) * weight))};
+    return merged_unbounded(a, b, weight);
   }
   template <class C> TALLY_HD Moments<C> lane(const C (&x)[kPerLane], int count, std::int64_t, C pivot) const {
     C largest = math::abs(x[0] - pivot);
@@ -364,6 +448,12 @@ struct Var {
   }
 
  private:
+  // Differences of means whose square, times any count, is in C's range.
+  template <class C> static constexpr C kModerate = sizeof(C) == 4 ? C(0x1p40) : C(0x1p400);
+  template <class C> TALLY_HD_COLD static Moments<C> merged_unbounded(Moments<C> a, Moments<C> b, C weight) {
+    const Wide<C> d = b.mean - a.mean;
+    return {a.n + b.n, a.mean + d * Wide<C>(weight), (a.m2 + b.m2) + (d * d) * Wide<C>(static_cast<C>(a.n) * weight)};
+  }
   template <class C> TALLY_HD_COLD static Moments<C> unbounded(Lane<C> lane, int count, C pivot) {
     return moments<Wide<C>>(lane.x, count, pivot);
   }
@@ -401,17 +491,19 @@ struct LogSumExp {
   template <class C> using Acc = Shifted<C>;
   template <class C> TALLY_HD Shifted<C> identity() const { return {-math::infinity<C>(), C(0)}; }
   template <class C> TALLY_HD Shifted<C> combine(Shifted<C> a, Shifted<C> b) const {
-    const C max = later(a.max, b.max);
-    return {max, a.sum * relative(a.max, max) + b.sum * relative(b.max, max)};
+    // The leading one keeps its sum, times exp(0).
+    const bool b_leads = a.max < b.max || math::isnan(b.max);
+    const Shifted<C> leading = b_leads ? b : a, other = b_leads ? a : b;
+    return {leading.max, leading.sum + other.sum * relative(other.max, leading.max)};
   }
   template <class C> TALLY_HD Shifted<C> lane(const C (&x)[kPerLane], int count, std::int64_t, C) const {
     C max = x[0];
     for (int j = 1; j < kPerLane; ++j)
-      if (j < count) max = later(max, x[j]);
+      if (j < count && x[j] > max) max = x[j];
     C sum = relative(x[0], max);
     for (int j = 1; j < kPerLane; ++j)
       if (j < count) sum = sum + relative(x[j], max);
-    return {max, sum};
+    return {math::isnan(sum) ? sum : max, sum};
   }
   template <class C> TALLY_HD C project(Shifted<C> acc, std::int64_t, C) const { return acc.max + math::log(acc.sum); }
   template <class C> TALLY_HD C derivative(C x, Shifted<C> acc, std::int64_t, C) const {
@@ -419,10 +511,7 @@ struct LogSumExp {
   }
 
   /// exp(x - max), 1 where both are the same infinity.
-  template <class C> TALLY_HD static C relative(C x, C max) { return x == max ? C(1) : math::exp(x - max); }
-
- private:
-  template <class C> TALLY_HD static C later(C a, C b) { return a < b || math::isnan(b) ? b : a; }
+  template <class C> TALLY_HD static C relative(C x, C max) { return math::exp(x == max ? C(0) : x - max); }
 };
 
 /// The only list of them: kernels visit it, tests walk it.

@@ -41,15 +41,25 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
     const std::size_t board = static_cast<std::size_t>(2 * plan.threads) * kColumns * sizeof(Partial);
     const gpu::Grid with_board{plan.blocks, plan.threads, board, Op::name};
     if constexpr (kColumns > 1)
-      if (plan.width == kColumns) return gpu::launch(reduce_columns<Op, T, kColumns>, with_board, task);
-    return gpu::launch(reduce_columns<Op, T, 1>, with_board, task);
+      if (plan.width == kColumns)
+        return gpu::launch(
+            plan.rows == 1 ? reduce_columns<Op, T, kColumns, 1> : reduce_columns<Op, T, kColumns, kRowsOfTile>,
+            with_board, task);
+    return gpu::launch(plan.rows == 1 ? reduce_columns<Op, T, 1, 1> : reduce_columns<Op, T, 1, kRowsOfTile>, with_board,
+                       task);
   }
-  const bool is_short = plan.mapping == Plan::Mapping::short_rows;
+  const auto along_rows = [&](auto width) {
+    constexpr int kWidth = decltype(width)::value;
+    if (plan.mapping == Plan::Mapping::rows) return gpu::launch(reduce_rows<Op, T, kWidth>, grid, task);
+    gpu::launch(plan.rows == 1   ? reduce_short_rows<Op, T, kWidth, 1>
+                : plan.rows == 2 ? reduce_short_rows<Op, T, kWidth, 2>
+                                 : reduce_short_rows<Op, T, kWidth, kRowsOfTile>,
+                grid, task);
+  };
   if constexpr (has_row_vectors<Op, T>()) {
-    if (plan.width == kVector)
-      return gpu::launch(is_short ? reduce_short_rows<Op, T, kVector> : reduce_rows<Op, T, kVector>, grid, task);
+    if (plan.width == kVector) return along_rows(std::integral_constant<int, kVector>());
   }
-  gpu::launch(is_short ? reduce_short_rows<Op, T, 1> : reduce_rows<Op, T, 1>, grid, task);
+  along_rows(std::integral_constant<int, 1>());
 }
 
 }  // namespace tally::cuda_loops

@@ -12,10 +12,12 @@
 #define TALLY_DEVICE __device__ __forceinline__
 #define TALLY_COLD inline __device__ __noinline__
 #define TALLY_GRID_CONSTANT __grid_constant__
+#define TALLY_ROLLED _Pragma("unroll 1")
 #else
 #define TALLY_DEVICE inline
 #define TALLY_COLD inline
 #define TALLY_GRID_CONSTANT
+#define TALLY_ROLLED
 #endif
 
 namespace tally::cuda_loops {
@@ -48,7 +50,8 @@ template <int kCount, class C, class Op> TALLY_DEVICE void merge_within(const Op
 
 /// The tree over the threads of a warp whose numbers differ in the bits from `offset` up to `end`, for kCount values at
 /// once. While a thread has more than one value it hands every other one to its partner, so no merge is done twice.
-/// Of the group's s threads, the one numbered r ends with values r, r + s, ... (s capped at kCount), in v[0], v[1], ...
+/// Of a group of s threads, the one numbered r < min(s, kCount) ends with values r, r + s, ... in v[0], v[1], ...;
+/// what the others hold is of no use.
 template <int kCount, class C, class Op>
 TALLY_DEVICE void merge_across(const Op& op, PartialOf<Op, C>* v, int offset, int end) {
   using F = Fold<Op, C>;
@@ -72,21 +75,16 @@ TALLY_DEVICE void merge_across(const Op& op, PartialOf<Op, C>* v, int offset, in
       v[k] = F::merge(op, low, high);
     }
     merge_across<kCount / 2, C>(op, v, offset * 2, end);
+  } else if constexpr (kHeavy<Op, C>) {
+    TALLY_ROLLED
+    for (; offset < end; offset *= 2) v[0] = F::merge(op, v[0], gpu::shuffle_xor(v[0], offset));
   } else {
-    for (; offset < end; offset *= 2) {
-      const Partial got = gpu::shuffle_xor(v[0], offset);
-      Partial low = v[0], high = got;
-      if (threadIdx.x & offset) {
-        low = got;
-        high = v[0];
-      }
-      v[0] = F::merge(op, low, high);
-    }
+    for (; offset < end; offset *= 2) v[0] = F::merge(op, v[0], gpu::shuffle_xor(v[0], offset));
   }
 }
 
-/// The tree over values that come one after another, each known to `width` (a power of two) neighbouring threads of a
-/// warp: the thread numbered k among them keeps the accumulator of 2^k values.
+/// The tree over values that come one after another, each in the first of `width` (a power of two) neighbouring threads
+/// of a warp: the thread numbered k among them keeps the accumulator of 2^k values.
 template <class Op, class C> class WarpCounter {
  public:
   using F = Fold<Op, C>;
@@ -95,26 +93,29 @@ template <class Op, class C> class WarpCounter {
   TALLY_DEVICE WarpCounter(const Op& op, int width) : op_(op), width_(width), stack_(F::nothing(op)) {}
   TALLY_DEVICE void push(Partial value) {
     int level = 0;
-    for (std::int64_t m = count_++; m & 1; m >>= 1, ++level) value = F::merge(op_, at(level), value);
-    if (rank() == level) stack_ = value;
+    TALLY_ROLLED
+    for (std::int64_t m = count_++; m & 1; m >>= 1, ++level) value = F::merge(op_, at(stack_, level), value);
+    value = at(value, 0);
+    if ((static_cast<int>(threadIdx.x) & (width_ - 1)) == level) stack_ = value;
   }
   TALLY_DEVICE Partial finish() const {
     if (count_ == 0) return F::nothing(op_);
     std::int64_t m = count_;
     int level = 0;
+    TALLY_ROLLED
     for (; !(m & 1); m >>= 1) ++level;
-    Partial value = at(level);
+    Partial value = at(stack_, level);
+    TALLY_ROLLED
     while (m >>= 1) {
       ++level;
-      if (m & 1) value = merge_seldom<C>(op_, at(level), value);
+      if (m & 1) value = merge_seldom<C>(op_, at(stack_, level), value);
     }
     return value;
   }
 
  private:
-  TALLY_DEVICE int rank() const { return static_cast<int>(threadIdx.x) & (width_ - 1); }
-  TALLY_DEVICE Partial at(int level) const {
-    return gpu::shuffle(stack_, (static_cast<int>(threadIdx.x % kWarp) & ~(width_ - 1)) + level);
+  TALLY_DEVICE Partial at(const Partial& value, int rank) const {
+    return gpu::shuffle(value, (static_cast<int>(threadIdx.x % kWarp) & ~(width_ - 1)) + rank);
   }
   const Op& op_;
   int width_;
@@ -146,6 +147,7 @@ TALLY_DEVICE PartialOf<Op, C> merge_memory(const Op& op, const PartialOf<Op, C>*
   Partial stack[40];
   const std::int64_t end = begin + size < count ? begin + size : count;
   std::int64_t pushed = 0;
+  TALLY_ROLLED
   for (std::int64_t i = begin; i < end; i += kLoads, ++pushed) {
     Partial v[kLoads];
     TALLY_UNROLL
@@ -160,10 +162,12 @@ TALLY_DEVICE PartialOf<Op, C> merge_memory(const Op& op, const PartialOf<Op, C>*
       value = v[0];
     }
     int level = 0;
+    TALLY_ROLLED
     for (std::int64_t m = pushed; m & 1; m >>= 1, ++level) value = merge_seldom<C>(op, stack[level], value);
     stack[level] = value;
   }
   Partial value = F::nothing(op);
+  TALLY_ROLLED
   for (int level = 0; pushed >> level; ++level)
     if (pushed >> level & 1) value = merge_seldom<C>(op, stack[level], value);
   return value;
@@ -171,6 +175,7 @@ TALLY_DEVICE PartialOf<Op, C> merge_memory(const Op& op, const PartialOf<Op, C>*
 
 TALLY_DEVICE std::int64_t power_of_two_at_least(std::int64_t n) {
   std::int64_t power = 1;
+  TALLY_ROLLED
   while (power < n) power *= 2;
   return power;
 }

@@ -46,7 +46,9 @@ bool columns_fit_vectors(const Problem& p) {
 Plan plan_rows(const Problem& p, const Limits& limits) {
   const std::int64_t lists = p.lists.outputs(), tiles = parts(p.lists.length(), kTile);
   Plan plan{.mapping = Plan::Mapping::rows};
-  const std::int64_t wanted = std::clamp<std::int64_t>(limits.warps / lists, 1, tiles);
+  // Few tiles go to as many warps; many leave each warp some, to have loads under way while it merges.
+  const std::int64_t enough = std::min(std::max<std::int64_t>(lists * tiles / 4, 4096), limits.warps);
+  const std::int64_t wanted = std::clamp<std::int64_t>(enough / lists, 1, tiles);
   plan.run = power_of_two(parts(tiles, wanted));
   while (parts(tiles, plan.run * kWarps) > limits.splits) plan.run *= 2;
   const std::int64_t warps = parts(tiles, plan.run);
@@ -63,13 +65,13 @@ Plan plan_rows(const Problem& p, const Limits& limits) {
 }
 
 Plan plan_short_rows(const Problem& p, bool vectors) {
-  constexpr int kValues = 8;  // a thread
   const std::int64_t n = p.lists.length();
   Plan plan{.mapping = Plan::Mapping::short_rows, .width = vectors ? kVector : 1};
-  const std::int64_t loads = power_of_two(parts(n, plan.width));
+  plan.rows = n <= kLanes ? 1 : n <= 2 * kLanes ? 2 : kRowsOfTile;
+  const std::int64_t loads = power_of_two(parts(std::min<std::int64_t>(n, kLanes), plan.width));
   plan.group = static_cast<int>(std::min<std::int64_t>(loads, kWarp));
   plan.passes = static_cast<int>(loads / plan.group);
-  const std::int64_t groups = parts(p.lists.outputs(), kValues / plan.passes);  // to hold all lists
+  const std::int64_t groups = parts(p.lists.outputs(), short_values(plan.width, plan.rows) / plan.passes);
   plan.threads = static_cast<int>(std::clamp<std::int64_t>(power_of_two(groups * plan.group), kWarp, kThreads));
   plan.blocks = parts(groups, plan.threads / plan.group);
   return plan;
@@ -81,6 +83,7 @@ int lanes_a_thread(int width) { return 16 / width; }
 Plan plan_columns(const Problem& p, int width, const Limits& limits) {
   const std::int64_t n = p.lists.length(), tiles = parts(n, kTile), inner = p.lists.kept.inner();
   Plan plan{.mapping = Plan::Mapping::columns, .width = width};
+  plan.rows = n <= kLanes ? 1 : kRowsOfTile;
   plan.lane_groups = static_cast<int>(power_of_two(parts(std::min<std::int64_t>(n, kLanes), lanes_a_thread(width))));
   plan.across =
       static_cast<int>(std::min<std::int64_t>(power_of_two(parts(inner, width)), kThreads / plan.lane_groups));
@@ -117,13 +120,13 @@ Plan plan(const Problem& p, const Limits& limits) {
   if (p.lists.outputs() == 0) return {};
   if (n == 0) return plan_short_rows(p, false);
   // Neighbours in memory go to neighbouring threads: along the lists, or across them if that step is the shorter one.
-  const bool walkable = p.lists.reduced.rank <= 1 || (p.lists.reduced.rank == 2 && n < std::int64_t{1} << 31);
-  if (limits.columns && walkable && kept != 0 && (reduced == 0 || kept < reduced)) {
+  if (limits.columns && kept != 0 && (reduced == 0 || kept < reduced)) {
     const Plan columns = plan_columns(p, limits.vectors && columns_fit_vectors(p) ? p.column_width : 1, limits);
     if (columns.across * columns.lane_groups * columns.together >= 64) return columns;
   }
   const bool vectors = limits.vectors && rows_fit_vectors(p);
-  if (n <= kLanes && limits.short_rows) return plan_short_rows(p, vectors);
+  if (limits.short_rows && (n <= kLanes || (n < kTile && p.lists.reduced.rank <= 1)))
+    return plan_short_rows(p, vectors);
   Plan rows = plan_rows(p, limits);
   rows.width = vectors ? kVector : 1;
   return rows;

@@ -10,6 +10,12 @@ namespace tally::cuda_loops {
 
 constexpr int kVector = 4;  ///< elements of one wide load
 
+/// Elements of a lane in a whole tile.
+constexpr int kRowsOfTile = 8;
+
+/// Partial results that a thread of the kernel for short rows has at once, so that enough loads are under way.
+constexpr int short_values(int width, int rows) { return rows == 1 ? 8 : width == 1 ? (rows == 2 ? 8 : 4) : 8 / rows; }
+
 /// What there is to reduce, and what the kernels of the op and type at hand can do.
 struct Problem {
   Lists lists;
@@ -22,7 +28,7 @@ struct Problem {
 struct Plan {
   enum class Mapping : std::uint8_t {
     rows,        ///< a warp takes a run of tiles; the warps of a block, then blocks, share a list
-    short_rows,  ///< lists of at most a row of lanes (or of nothing): a few threads take several lists
+    short_rows,  ///< lists of one tile (or of nothing): up to a warp takes several lists
     columns,     ///< threads side by side take lists side by side, others behind them the lanes
   };
   Mapping mapping = Mapping::rows;
@@ -33,6 +39,7 @@ struct Plan {
   std::int64_t splits = 1;  ///< blocks a list; above 1 the last one to finish merges them
 
   int warps_per_list = 1;  ///< rows: a power of two
+  int rows = kRowsOfTile;  ///< short_rows, columns: elements a lane has at most; 1, 2 or 8
   int group = 1;           ///< short_rows: threads a list, a power of two
   int passes = 1;          ///< short_rows: loads a thread makes for one list
 
@@ -47,7 +54,7 @@ struct Plan {
 /// Measured choices, apart from `plan` so that tests and measurements can turn them.
 struct Limits {
   std::int64_t warps = 16384;  ///< rows: beyond so many warps, parts are no longer made smaller
-  std::int64_t blocks = 2048;  ///< columns: the same for blocks
+  std::int64_t blocks = 1024;  ///< columns: the same for blocks
   std::int64_t splits = 2048;  ///< blocks a list
   bool vectors = true, columns = true, short_rows = true;
 };

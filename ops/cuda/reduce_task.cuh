@@ -25,7 +25,7 @@ TALLY_COLD void read_scattered(const Walk<1>& walk, const T* x, std::int64_t fir
                                gpu::Vector<T, kWidth>* to) {
   using Load = gpu::Vector<T, kWidth>;
 #if defined(__CUDACC__)
-#pragma unroll 8
+#pragma unroll 4
 #endif
   for (int i = 0; i < kPieces; ++i) {
     const std::int64_t at = first + i * step;
@@ -43,7 +43,7 @@ TALLY_COLD void read_scattered(const Walk<1>& walk, const T* x, std::int64_t fir
 }
 
 /// Blocks of 256 threads that a multiprocessor is to hold: enough loads under way, without spilling registers.
-template <class Op, class T> inline constexpr int kBlocksAtLeast = kHeavy<Op, Compute<T>> ? 3 : 4;
+template <class Op, class T> inline constexpr int kBlocksAtLeast = kHeavy<Op, Compute<T>> || sizeof(T) == 8 ? 3 : 4;
 
 template <class Op, class T> struct Task {
   using C = Compute<T>;
@@ -66,5 +66,11 @@ template <class Op, class T> struct Task {
     out.store(op, o, Fold<Op, C>::get(total), n, pivot(o));
   }
 };
+
+/// The same, where it does not happen often: one copy of the code.
+template <class Op, class T>
+TALLY_COLD void store_seldom(const Task<Op, T>& task, std::int64_t o, PartialOf<Op, Compute<T>> total) {
+  task.store(o, total);
+}
 
 }  // namespace tally::cuda_loops

@@ -23,11 +23,8 @@ struct Divider {
   }
   TALLY_HD std::int64_t operator()(std::int64_t i) const {
     if ((i | divisor) >> 31) return i / divisor;
-    return divide_small(static_cast<std::uint32_t>(i));
-  }
-  /// For an operand and a divisor below 2^31.
-  TALLY_HD std::uint32_t divide_small(std::uint32_t i) const {
-    return (static_cast<std::uint32_t>((std::uint64_t{i} * factor) >> 32) + i) >> shift;
+    const std::uint32_t n = static_cast<std::uint32_t>(i);
+    return (static_cast<std::uint32_t>((std::uint64_t{n} * factor) >> 32) + n) >> shift;
   }
 };
 
@@ -48,6 +45,9 @@ template <int N> struct Walk {
   TALLY_HD void offsets(std::int64_t i, std::int64_t (&offset)[N]) const {
     for (int k = 0; k < N; ++k) offset[k] = 0;
     int d = 0;
+#if defined(__CUDACC__)
+#pragma unroll 1
+#endif
     for (; d + 1 < rank; ++d) {
       const std::int64_t next = sizes[d](i), here = i - next * sizes[d].divisor;
       for (int k = 0; k < N; ++k) offset[k] += here * strides[k][d];

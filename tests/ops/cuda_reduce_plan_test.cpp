@@ -38,17 +38,20 @@ void expect_whole(const Problem& problem, const Limits& limits = {}) {
     ASSERT_EQ(p.partials, p.splits > 1 ? lists * p.splits : 0);
     ASSERT_EQ(p.tickets, p.splits > 1 ? lists : 0);
   } else if (p.mapping == Mapping::short_rows) {
-    ASSERT_LE(n, kLanes);
+    ASSERT_LE(n, kTile);
+    ASSERT_TRUE(n <= kLanes || problem.lists.reduced.rank <= 1);
+    ASSERT_GE(p.rows * kLanes, n);
     ASSERT_TRUE(is_power(p.group) && is_power(p.passes));
     ASSERT_TRUE(p.passes == 1 || p.group == 32);
-    ASSERT_GE(p.group * p.passes * p.width, n);
-    ASSERT_GE(p.blocks * (p.threads / p.group) * (8 / p.passes), lists);
+    ASSERT_GE(p.group * p.passes * p.width, std::min<std::int64_t>(n, kLanes));
+    ASSERT_GE(p.blocks * (p.threads / p.group) * (short_values(p.width, p.rows) / p.passes), lists);
   } else {
     ASSERT_TRUE(is_power(p.across) && is_power(p.lane_groups) && is_power(p.together));
     const std::int64_t inner = problem.lists.kept.inner(), rounds = (tiles + p.together - 1) / p.together;
     ASSERT_EQ(p.across * p.lane_groups * p.together, p.threads);
     ASSERT_GE(p.lane_groups * (16 / p.width), std::min<std::int64_t>(n, kLanes));
     ASSERT_GE(p.column_blocks * p.across * p.width, inner);
+    ASSERT_EQ(p.rows, n <= kLanes ? 1 : kRowsOfTile);
     ASSERT_GE(p.run * p.splits, rounds);
     ASSERT_LT(p.run * (p.splits - 1), rounds);
     if (rounds > 1) {  // what the kernel's counter and its last block ask for
