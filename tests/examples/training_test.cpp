@@ -10,6 +10,9 @@
 #include <gtest/gtest.h>
 
 #include <tally/core/error.h>
+#include <tally/nn/clip.h>
+#include <tally/nn/layers.h>
+#include <tally/nn/loss.h>
 #include <tally/ops/view.h>
 
 namespace tally::examples {
@@ -109,11 +112,37 @@ TEST_P(TrainingTest, BothDevicesStartFromEqualBitsAndTheirLossesAgree) {
   o.device = Device::cpu;
   Training there(o, few(o));
   EXPECT_EQ(bits(here), bits(there));
-  here.run_epoch();
-  there.run_epoch();
-  for (std::size_t i = 0; i < 3; ++i) {
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    here.run_epoch();
+    there.run_epoch();
+  }
+  for (std::size_t i = 0; i < 5; ++i) {
     const double loss = there.history().steps[i].loss;
     EXPECT_NEAR(here.history().steps[i].loss, loss, 1e-5 * loss) << "step " << i;
+  }
+}
+
+// Left alone the devices drift apart once one ReLU flips, so each step starts from the CPU's parameters.
+TEST_P(TrainingTest, LossesAgreeInEachOfAHundredStepsFromEqualParameters) {
+  const Dataset data = few(options());
+  const auto make = [](Device device) {
+    Generator generator(7);
+    return nn::Sequential(nn::Linear(64, 32, {.device = device, .generator = generator}),
+                          nn::BatchNorm1d(32, {.device = device}), nn::ReLU(),
+                          nn::Linear(32, 10, {.device = device, .generator = generator}));
+  };
+  nn::Sequential here = make(GetParam()), there = make(Device::cpu);
+  nn::Adam adam(nn::parameters(there), 0.01);
+  for (int step = 0; step < 100; ++step) {
+    nn::load_state_dict(here, nn::state_dict(there));
+    const Tensor x = narrow(data.train.images, 0, step % 60, 64), y = narrow(data.train.labels, 0, step % 60, 64);
+    const Tensor loss = cross_entropy(there(x.to(Device::cpu)), y.to(Device::cpu));
+    const double expected = loss.item<double>();
+    EXPECT_NEAR(cross_entropy(here(x), y).item<double>(), expected, 1e-5 * expected) << "step " << step;
+    nn::zero_grad(there);
+    loss.backward();
+    nn::clip_grad_norm_(nn::parameters(there), 1);
+    adam.step();
   }
 }
 
