@@ -16,7 +16,13 @@ esac
 need "${packages[@]}"
 
 passed=0 failed=0 skipped=0
-count() { sed -nE "s/.*<testsuite .*$1=\"([0-9]+)\".*/\1/p" "$2" | head -n 1; }
+# An attribute of the report's head, one a line there.
+count() {
+  local number
+  number=$(grep -m 1 -oE "^[[:space:]]*$1=\"[0-9]+\"" "$2" | tr -dc 0-9)
+  echo "${number:?the report $2 has no $1}"
+}
+
 for preset in "${presets[@]}"; do
   printf '\n== %s: ' "$preset"
   configure "$preset"
@@ -30,13 +36,15 @@ for preset in "${presets[@]}"; do
   # ctest's own words name failures; a program that cannot list its tests fails here too.
   ctest --preset "$preset" --output-junit "$report" >"build/$preset/test.log" 2>&1 || true
   [ -s "$report" ] || { tail -n 40 "build/$preset/test.log"; echo "The tests of $preset did not run"; exit 1; }
-  all=$(grep -c '<testcase ' "$report" || true)
-  bad=$(count failures "$report") out=$(( $(count skipped "$report") + $(count disabled "$report") ))
+  all=$(count tests "$report")
+  bad=$(count failures "$report")
+  out=$(count skipped "$report")
   [ "$all" -gt 0 ] || { echo "No test of $preset ran"; exit 1; }
   if [ "$bad" -gt 0 ]; then
     grep -vE '^ *[0-9]+/[0-9]+ Test.*(Passed|Skipped)|^ *Start +[0-9]+:' "build/$preset/test.log" | tail -n 150
   fi
-  grep -hoE 'Skipped: .*|SKIPPED: .*' "$report" | sort | uniq -c | sed 's/^/skipped/' | head -n 20 || true
+  # Why tests were skipped, each reason once.
+  grep -hA1 ': Skipped$' "$report" | grep -vE ': Skipped$|^--$' | sort | uniq -c | sed 's/^ */  skipped /' || true
   echo "ran in $((SECONDS - started)) s: $((all - bad - out)) passed, $bad failed, $out skipped"
   passed=$((passed + all - bad - out)) failed=$((failed + bad)) skipped=$((skipped + out))
 done
