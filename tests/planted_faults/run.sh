@@ -21,7 +21,7 @@ fail() { printf '%s\n' "$*" >&2; exit 1; }
 
 # --- The list ---------------------------------------------------------------------------------------------------------
 names=()
-declare -A why file compile with filter seeds preset
+declare -A why file compile with filter seeds
 wanted() {
   [ ${#only[@]} -eq 0 ] && return
   local pattern
@@ -32,7 +32,7 @@ plants=$work/plants
 rm -rf "$plants"
 read_list() {
   # What a fault does not say, it has from the one before.
-  local line name='' key value at= now_file= now_compile= now_with= now_filter= now_seeds=1 now_preset=simt
+  local line name='' key value at= now_file= now_compile= now_with= now_filter= now_seeds=1
   while IFS= read -r line || [ -n "$line" ]; do
     key=${line%% *} value=${line#* }
     case $line in
@@ -46,14 +46,14 @@ read_list() {
         mkdir -p "$at" && : >"$at/find" && : >"$at/put"
         names+=("$name") ;;
       'why '*) why[$name]=$value ;;
-      'file '* | 'compile '* | 'with '* | 'filter '* | 'seeds '* | 'preset '*)
+      'file '* | 'compile '* | 'with '* | 'filter '* | 'seeds '*)
         printf -v "now_$key" %s "$value" ;;
       *) fail "$1: what is \"$line\"?" ;;
     esac
     [ -n "$name" ] || continue
     [ "$now_with" != - ] || now_with=
     file[$name]=$now_file compile[$name]=$now_compile with[$name]=$now_with filter[$name]=$now_filter
-    seeds[$name]=$now_seeds preset[$name]=$now_preset
+    seeds[$name]=$now_seeds
   done <"$1"
 }
 for faults in "$here"/*.faults; do read_list "$faults"; done
@@ -85,6 +85,7 @@ if [ -n "$list" ]; then
 fi
 
 # --- Building and running ---------------------------------------------------------------------------------------------
+build=$work/simt
 object_of() {
   local in_tests=${1#tests/}
   case $1 in
@@ -93,49 +94,49 @@ object_of() {
   esac
 }
 tests_in() { local source; for source in "$@"; do [[ $source != tests/* ]] || object_of "$source"; done; }
-command_for() { ninja -C "$work/$1" -t commands "$2" | tail -n 1; }
+command_for() { ninja -C "$build" -t commands "$1" | tail -n 1; }
 
 # The library and the test objects that the chosen faults name, from the sources as they are.
-build() {  # PRESET
-  local name objects=() log=$work/$1.log launcher=()
+build() {
+  local name objects=() log=$work/build.log launcher=()
   if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-  for name in "${chosen[@]}"; do
-    if [ "${preset[$name]}" = "$1" ]; then objects+=($(tests_in ${compile[$name]} ${with[$name]})); fi
-  done
-  printf 'Building %s ... ' "$1"
+  for name in "${chosen[@]}"; do objects+=($(tests_in ${compile[$name]} ${with[$name]})); done
+  printf 'Building ... '
   # Optimised a little only: most of the time goes into compiling.
-  if ! { cmake -S "$root" --preset "$1" -B "$work/$1" "${launcher[@]}" -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
-           -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1 -DNDEBUG" &&
-         ninja -C "$work/$1" -j "$jobs" tally $(printf '%s\n' "${objects[@]}" | sort -u); } >"$log" 2>&1; then
+  if ! { cmake -S "$root" --preset simt -B "$build" "${launcher[@]}" -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" &&
+         ninja -C "$build" -j "$jobs" tally $(printf '%s\n' "${objects[@]}" | sort -u); } >"$log" 2>&1; then
     tail -n 40 "$log"
-    fail "The build of $1 failed (all of it: $log)"
+    fail "The build failed (all of it: $log)"
   fi
   echo "done"
 }
 
 # Includes look below FOLDER first: there is the one file with the fault.
-compile_with() {  # PRESET FOLDER SOURCE OBJECT
-  local object command
-  object=$(object_of "$3")
-  command=$(command_for "$1" "$object")
-  command=${command/ -I/ -I$2 -I}
-  command=${command/-MD -MT $object -MF $object.d -o $object/-w -o $4}
-  if [ -e "$2/tally/$3" ]; then command=${command/-c $root\/$3/-c $2/tally/$3}; fi
-  (cd "$work/$1" && eval "$command")
+compile_with() {  # FOLDER SOURCE OBJECT
+  local object command source=$root/$2
+  if [ -e "$1/tally/$2" ]; then source=$1/tally/$2; fi
+  object=$(object_of "$2")
+  command=$(command_for "$object")
+  command=${command/ -I/ -I"'$1'" -I}
+  command=${command/-MD -MT $object -MF $object.d -o $object/-w -o "'$3'"}
+  (cd "$build" && eval "${command% -c *} -c '$source'")
 }
 
-link() {  # PRESET PROGRAM OBJECT...
-  local word words=() preset=$1 program=$2
-  shift 2
-  for word in $(command_for "$preset" tests/tally_ops_tests); do
+link() {  # PROGRAM OBJECT...
+  local command word words=() all program=$1
+  shift
+  command=$(command_for tests/tally_ops_tests)  # ": && c++ ... && :"
+  command=${command#: && }
+  eval "all=(${command% && :})"
+  for word in "${all[@]}"; do
     case $word in
-      : | '&&' | *.o | *examples_support.a) ;;
+      *.o | *examples_support.a) ;;
       -o) words+=("$@" -o) ;;
       tests/tally_ops_tests) words+=("$program") ;;
       *) words+=("$word") ;;
     esac
   done
-  (cd "$work/$preset" && "${words[@]}")
+  (cd "$build" && "${words[@]}")
 }
 
 run() {  # PROGRAM FILTER SEEDS LOG
@@ -153,16 +154,18 @@ attempt() {  # NAME
   local name=$1 at=$plants/$1 source objects=() code=0 started=$SECONDS by n=0
   for source in ${compile[$name]}; do
     objects+=("$at/$((n++)).o")
-    compile_with "${preset[$name]}" "$at" "$source" "${objects[-1]}" >>"$at/log" 2>&1 || { echo broken "does not compile: $at/log"; return; }
+    compile_with "$at" "$source" "${objects[-1]}" >>"$at/log" 2>&1 ||
+      { echo broken "does not compile: $at/log"; return; }
   done
   objects+=($(tests_in ${with[$name]}))
-  link "${preset[$name]}" "$at/program" "${objects[@]}" >>"$at/log" 2>&1 || { echo broken "does not link: $at/log"; return; }
+  link "$at/program" "${objects[@]}" >>"$at/log" 2>&1 || { echo broken "does not link: $at/log"; return; }
   run "$at/program" "${filter[$name]}" "${seeds[$name]}" "$at/log" || code=$?
   by=$(sed -nE 's/^\[ +FAILED +\] ([^ ,]*).*/\1/p' "$at/log" | head -n 1)
   [ -n "$by" ] || by=$(sed -nE 's/^\[ RUN +\] //p' "$at/log" | tail -n 1)
   case $code in
     0) echo SURVIVED "$((SECONDS - started)) s" ;;
     1) echo caught "${by:-$(tail -n 1 "$at/log")}, $((SECONDS - started)) s" ;;
+    126 | 127) echo broken "does not start: $at/log" ;;
     124 | 137) echo caught "$by hangs" ;;
     *) echo caught "$by ends with $code, $((SECONDS - started)) s" ;;
   esac
@@ -170,15 +173,15 @@ attempt() {  # NAME
 }
 
 # --- First without a fault, then each -----------------------------------------------------------------------------------
-for one in $(for name in "${chosen[@]}"; do echo "${preset[$name]}"; done | sort -u); do build "$one"; done
+build
 
 declare -A sound
 for name in "${chosen[@]}"; do
   tests=$(tests_in ${compile[$name]} ${with[$name]} | sort -u)
-  suite="${preset[$name]} $tests ${filter[$name]} ${seeds[$name]}"
+  suite="$tests ${filter[$name]} ${seeds[$name]}"
   [ -z "${sound[$suite]:-}" ] || continue
   sound[$suite]=yes
-  link "${preset[$name]}" "$work/program" $tests
+  link "$work/program" $tests
   run "$work/program" "${filter[$name]}" "${seeds[$name]}" "$work/log" || { cat "$work/log"; fail "Fails without a fault: ${filter[$name]}"; }
   grep -qE '^\[=+\] Running [1-9]' "$work/log" || fail "No test is called ${filter[$name]}"
 done
