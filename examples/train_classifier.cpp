@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <tally/core/cuda/device.h>
-#include <tally/core/error.h>
 #include <tally/core/parallel.h>
 #include <tally/examples/classifier/report.h>
 #include <tally/examples/classifier/training.h>
+#include <tally/examples/support/program.h>
 #include <tally/examples/support/text.h>
 
 namespace tally::examples {
@@ -46,27 +46,12 @@ void run(const ClassifierOptions& options) {
   out.write_result(training, result.confusion, data.name + ", test accuracy " + accuracy);
 }
 
-int report(const std::exception& error, int status) {
-  const std::string text = error.what();
-  std::cerr << "train_classifier: " << text.substr(0, text.find('\n')) << std::endl;  // without the library's line
-  return status;
-}
-
 }  // namespace
 }  // namespace tally::examples
 
 int main(int argc, char** argv) {
-  using namespace tally;
-  try {
-    if (const auto options = examples::parse_options(argc, argv)) examples::run(*options);
-    return 0;
-  } catch (const std::invalid_argument& error) {
-    return examples::report(error, 2);
-  } catch (const IoError& error) {
-    return examples::report(error, 2);
-  } catch (const IndexError& error) {
-    return examples::report(error, 2);
-  } catch (const std::exception& error) {
-    return examples::report(error, 1);
-  }
+  using namespace tally::examples;
+  return run_program("train_classifier", [&] {
+    if (const auto options = parse_options(argc, argv)) run(*options);
+  });
 }

@@ -1,36 +1,9 @@
 #include <tally/examples/classifier/options.h>
 
-#include <iostream>
-
-#include <CLI/CLI.hpp>
-
-#include <tally/core/cuda/device.h>
 #include <tally/core/error.h>
+#include <tally/examples/support/options.h>
 
 namespace tally::examples {
-
-namespace {
-
-/// Accepts numbers for which `holds`; CLI11's own checks say more than anybody wants to know.
-CLI::Validator number(const std::string& what, bool (*holds)(double)) {
-  return CLI::Validator(
-      [=](std::string& text) {
-        double value = 0;
-        return CLI::detail::lexical_cast(text, value) && holds(value) ? "" : "takes " + what + ", not " + text;
-      },
-      "");
-}
-
-const CLI::Validator kPositive = number("a number above 0", [](double x) { return x > 0; });
-const CLI::Validator kNotNegative = number("a number from 0 up", [](double x) { return x >= 0; });
-const CLI::Validator kShare = number("a number from 0 to 1", [](double x) { return x >= 0 && x <= 1; });
-
-CLI::Validator one_of(const std::string& a, const std::string& b) {
-  return CLI::Validator(
-      [=](std::string& text) { return text == a || text == b ? "" : "takes " + a + " or " + b + ", not " + text; }, "");
-}
-
-}  // namespace
 
 std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv) {
   ClassifierOptions o;
@@ -42,9 +15,7 @@ std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv
   app.add_option("--data", o.data, "Directory of MNIST-style IDX files (default: embedded digits)")->type_name("DIR");
   app.add_option("--out", o.out, "Directory for metrics, plots, model and checkpoint")->type_name("DIR");
   app.add_flag("--resume", o.resume, "Go on from the checkpoint in --out");
-  app.add_option("--device", device, "cpu or cuda (default: cpu)")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->type_name("NAME");
+  add_device(app, device);
   app.add_option("--seed", o.seed, "Of split, weights and shuffles (default: 0)")->check(kNotNegative)->type_name("N");
   app.add_option("--epochs", o.epochs, "Passes over the data (default: 20, with --data 10)")
       ->check(kPositive)
@@ -68,22 +39,14 @@ std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv
       ->delimiter(',')
       ->check(kPositive)
       ->type_name("N,N");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success&) {
-    std::cout << app.help();
-    return std::nullopt;
-  } catch (const CLI::Error& error) {
-    throw ValueError("options", std::string(error.what()) + "; --help lists what there is", {});
-  }
-  if (device == "cuda") o.device = Device::cuda;
+  if (!parse(app, argc, argv)) return std::nullopt;
   if (o.epochs == 0) o.epochs = o.data.empty() ? 20 : 10;
   if (o.learning_rate == 0) o.learning_rate = o.optimizer == "adam" ? 1e-3 : 0.05;
   if (o.batch < 2)
     throw ValueError("options", "--batch " + std::to_string(o.batch) + ": batch norm needs at least two images a step",
                      {});
   if (o.resume && o.out.empty()) throw ValueError("options", "--resume needs --out, where the checkpoint is", {});
-  if (!is_available(o.device)) throw DeviceError("options", "--device cuda: " + gpu::describe(), {});
+  o.device = device_of(device);
   return o;
 }
 

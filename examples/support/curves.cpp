@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 #include <tally/examples/support/panel.h>
 #include <tally/examples/support/text.h>
@@ -28,21 +27,6 @@ Points steps_of(const History& history, double StepMetrics::*value) {
   for (const StepMetrics& step : history.steps) points.emplace_back(step.epoch, step.*value);
   return points;
 }
-
-struct Range {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-
-  void cover(double value) {
-    if (!std::isfinite(value)) return;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  void cover(const Points& points) {
-    for (const auto& [x, y] : points) cover(y);
-  }
-  bool empty() const { return low > high; }
-  Axis axis(int ticks) const { return empty() ? linear_axis(0, 1, ticks) : axis_for(low, high, ticks); }
-};
 
 Axis epoch_axis(const History& history) {
   double last = 1;

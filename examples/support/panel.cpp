@@ -53,6 +53,18 @@ Summary summarise(const Points& values) {
 
 }  // namespace
 
+void Range::cover(double value) {
+  if (!std::isfinite(value)) return;
+  low = std::min(low, value);
+  high = std::max(high, value);
+}
+
+void Range::cover(const Points& points) {
+  for (const auto& [x, y] : points) cover(y);
+}
+
+Axis Range::axis(int ticks) const { return empty() ? linear_axis(0, 1, ticks) : axis_for(low, high, ticks); }
+
 Panel::Panel(Svg& svg, Box box, Axis x, Axis y, std::string unit)
     : svg_(svg), box_(box), x_(std::move(x)), y_(std::move(y)), unit_(std::move(unit)) {}
 

@@ -1,6 +1,7 @@
 // One chart in a picture: title, legend, grid and the series in it. Values that are not finite are gaps.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,17 @@ namespace tally::examples {
 
 struct Box {
   double x, y, width, height;
+};
+
+/// What a chart has to show of one axis: the range of all finite values.
+struct Range {
+  void cover(double value);
+  void cover(const Points& points);
+  bool empty() const { return low > high; }
+  /// As axis_for; from 0 to 1 where there is nothing.
+  Axis axis(int ticks) const;
+
+  double low = std::numeric_limits<double>::infinity(), high = -low;
 };
 
 struct LegendEntry {
