@@ -1,0 +1,20 @@
+# The consumer finds the moved package by its prefix alone, builds, and its gradient checks pass. A CPU-only package
+# never looks for CUDA, whether there is a toolkit or not.
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
+set(cuda)
+if(CUDA)
+  set(cuda -DCMAKE_CUDA_COMPILER=${CUDA_COMPILER} "-DCMAKE_CUDA_ARCHITECTURES=${CUDA_ARCHITECTURES}")
+endif()
+configure(find_package ${CMAKE_CURRENT_LIST_DIR}/consumer -DCMAKE_PREFIX_PATH=${package} ${cuda})
+file(STRINGS ${WORK}/find_package/build/CMakeCache.txt asked REGEX "^[^#/]*(CUDA|cuda)[^=]*:")
+if(asked AND NOT CUDA)
+  message(FATAL_ERROR "Configuring with a CPU-only package looked for CUDA: ${asked}")
+endif()
+
+run(${CMAKE_COMMAND} --build ${WORK}/find_package/build --parallel 2)
+run(${WORK}/find_package/build/ops_test)
+message("${said}")
+if(CUDA)
+  run(${WORK}/find_package/build/cuda_ops_test)
+  message("${said}")
+endif()
