@@ -4,17 +4,25 @@
 
 #include <tally/core/cuda/device.h>
 #include <tally/core/error.h>
+#include <tally/core/storage_counts.h>
 
 namespace tally {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-std::atomic<std::int64_t> live_bytes{0};
+std::atomic<std::int64_t> live_bytes{0}, peak_bytes{0}, allocations{0};
+
+void raise_peak(std::int64_t live) {
+  std::int64_t peak = peak_bytes.load(std::memory_order_relaxed);
+  while (live > peak && !peak_bytes.compare_exchange_weak(peak, live, std::memory_order_relaxed)) continue;
+}
 
 void* allocate_cpu(std::size_t bytes) {
   void* data = ::operator new(bytes, kAlignment, std::nothrow);
   if (!data) throw OutOfMemoryError("allocate", std::to_string(bytes) + " bytes on cpu are not to be had", {});
-  live_bytes += static_cast<std::int64_t>(bytes);
+  const auto size = static_cast<std::int64_t>(bytes);
+  raise_peak(live_bytes.fetch_add(size, std::memory_order_relaxed) + size);
+  allocations.fetch_add(1, std::memory_order_relaxed);
   return data;
 }
 
@@ -57,5 +65,11 @@ Storage::~Storage() {
 }
 
 std::int64_t live_cpu_bytes() { return live_bytes; }
+
+detail::CpuMemory detail::cpu_memory() {
+  return {static_cast<std::size_t>(live_bytes), static_cast<std::size_t>(peak_bytes), allocations};
+}
+
+void detail::reset_cpu_peak() { peak_bytes = live_bytes.load(); }
 
 }  // namespace tally
