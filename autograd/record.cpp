@@ -57,7 +57,7 @@ Tensor unpack(Node& node, const SavedTensor& saved, std::size_t position) {
                             ") was changed in place after this op saved it: version " + std::to_string(saved.version) +
                             " expected, " + std::to_string(version) + " found; clone it before the change",
                         node.where);
-  if (saved.output < 0) return saved.tensor;
+  if (saved.output < 0 || !is_floating(saved.tensor.dtype())) return saved.tensor;
   Tensor result = alias(saved.tensor);
   result.body().node = node.shared_from_this();
   result.body().output = saved.output;
