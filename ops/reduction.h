@@ -35,14 +35,9 @@
 
 #include <tally/core/convert.h>
 #include <tally/core/hd.h>
+#include <tally/ops/reduction_order.h>
 
 namespace tally {
-
-inline constexpr int kLanes = 128;
-inline constexpr int kPerLane = 8;
-inline constexpr int kTile = kLanes * kPerLane;
-/// Goes up with every change of the order that changes a bit. Checkpoints carry it.
-inline constexpr int kOrderVersion = 1;
 
 /// Two results of one reduction.
 template <class A, class B> struct Pair {

@@ -4,6 +4,7 @@
 
 #include <tally/core/parallel.h>
 #include <tally/core/raw.h>
+#include <tally/ops/cpu/isa.h>
 #include <tally/ops/cpu/matmul_panel.h>
 
 namespace tally::detail {
@@ -46,16 +47,16 @@ Strided<3> stack_of(const Tensor& out, const Tensor& a, const Tensor& b) {
 using Multiply = void (*)(const Panel&);
 
 Multiply fastest() {
+  switch (isa()) {
 #if defined(__x86_64__)
-  const auto has_avx2 = [] { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); };
-  const auto has_avx512 = [] {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  };
-  if (has_avx2() && has_avx512()) return multiply_avx512;
-  if (has_avx2()) return multiply_avx2;
+    case Isa::avx512:
+      return multiply_avx512;
+    case Isa::avx2:
+      return multiply_avx2;
 #endif
-  return multiply_baseline;
+    default:
+      return multiply_baseline;
+  }
 }
 
 template <class T> T* shifted(T* data, std::int64_t elements, std::int64_t size) {
@@ -86,7 +87,7 @@ Product::Product(const Tensor& out, const Tensor& left, const Tensor& right)
       stack(stack_of(out, left, right)) {}
 
 void multiply(const Product& p) {
-  static const Multiply multiply_panel = fastest();
+  const Multiply multiply_panel = fastest();
   // Panels along the longer side of C, at places that only the shape decides: so do the bits. Each panel packs the
   // other operand again, which costs 8 % at 64 rows and 3 % at 128.
   const bool by_rows = p.m >= p.n;

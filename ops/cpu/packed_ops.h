@@ -1,0 +1,187 @@
+// The arithmetic of the reductions that need the order, on vectors of lanes: the same formulas as ops/reductions.h in
+// the same order, without the cases that leave the comfortable range. Those set `bad`, and the general loops take over.
+// A number that stays normal (or an exact zero) at every step rounds as if its exponent had no bounds.
+#pragma once
+
+#include <tally/core/math/exp.h>
+#include <tally/ops/cpu/reduce_kernels.h>
+#include <tally/ops/cpu/vector.h>
+
+namespace tally::cpu_vector::inline TALLY_MATH_ISA {
+
+template <class C, int N> struct Packed { Vec<C> f[N]; };
+
+/// What merging needs to know of the two counts: b.n / (a.n + b.n), a.n times that, and where b is nothing.
+template <class C> struct Weight {
+  Vec<C> share, scaled;
+  Mask<C> nothing;
+};
+/// How long the lanes are, and which have the last of the rows.
+template <class C> struct LaneEnds {
+  Vec<C> length;
+  Mask<C> last;
+};
+
+/// sum, and with Magnitude the norm of order 1.
+template <class T, bool Magnitude> struct PackedSum {
+  using C = T;
+  using Acc = Packed<C, 1>;
+  static constexpr bool kCounts = false;
+  static C pad(C) { return C(-0.0); }
+  TALLY_INLINE static Acc nothing() { return {splat(Magnitude ? C(0) : C(-0.0))}; }
+  TALLY_INLINE static Vec<C> part(Vec<C> x) { return Magnitude ? abs<C>(x) : x; }
+  TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>&, Vec<C>, Mask<C>&) {
+    Vec<C> sum = part(get(0));
+    for (int j = 1; j < rows; ++j) sum += part(get(j));
+    return {sum};
+  }
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) { return {a.f[0] + b.f[0]}; }
+  TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
+    out.first = f[0];
+    return true;
+  }
+};
+
+template <class T> struct PackedSquares {
+  using C = T;
+  using Acc = Packed<C, 1>;
+  static constexpr bool kCounts = false;
+  // Squares that underflow beside a sum in this range are below its half ulp; a tile of such sums stays finite.
+  static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-60) : C(0x1p-500), kHigh = sizeof(C) == 4 ? C(0x1p100) : C(0x1p900);
+  static C pad(C) { return C(0); }
+  TALLY_INLINE static Acc nothing() { return {splat(C(0))}; }
+  TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>&, Vec<C>, Mask<C>& bad) {
+    Vec<C> x = get(0), sum = x * x;
+    Mask<C> together = bits<C>(x);
+    for (int j = 1; j < rows; ++j) {
+      x = get(j);
+      together |= bits<C>(x);
+      sum += x * x;
+    }
+    const Mask<C> zero = (together & ~kSignBit<C>) == 0;
+    bad |= ~(zero | ((sum >= kLow) & (sum <= kHigh)));
+    return {sum};
+  }
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) { return {a.f[0] + b.f[0]}; }
+  TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
+    out.first = f[0];
+    return true;
+  }
+};
+
+/// The significand in [1, 2) with its sign, and the exponent as an integer in the second field's bits.
+template <class T> struct PackedProduct {
+  using C = T;
+  using Acc = Packed<C, 2>;
+  static constexpr bool kCounts = false;
+  static constexpr int kMantissa = sizeof(C) == 4 ? 23 : 52;
+  static constexpr Whole<C> kOne = sizeof(C) == 4 ? Whole<C>(0x3f800000) : Whole<C>(0x3ff0000000000000);
+  static constexpr Whole<C> kExponent = sizeof(C) == 4 ? Whole<C>(0x7f800000) : Whole<C>(0x7ff0000000000000);
+  // Eight factors from here up cannot underflow on the way, and one that overflowed stays infinite.
+  static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-15) : C(0x1p-120),
+                     kHigh = sizeof(C) == 4 ? C(0x1p120) : C(0x1p1000);
+  static C pad(C) { return C(1); }
+  TALLY_INLINE static Acc nothing() { return {splat(C(1)), splat(C(0))}; }
+  TALLY_INLINE static Acc split(Vec<C> x, Mask<C> exponent) {
+    const Mask<C> b = bits<C>(x);
+    return {from_bits<C>((b & ~kExponent) | kOne), from_bits<C>(exponent + (((b & kExponent) - kOne) >> kMantissa))};
+  }
+  TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>&, Vec<C>, Mask<C>& bad) {
+    Vec<C> product = get(0), least = abs<C>(product);
+    for (int j = 1; j < rows; ++j) {
+      const Vec<C> x = get(j), size = abs<C>(x);
+      least = size < least ? size : least;
+      product *= x;
+    }
+    bad |= ~((least >= kLow) & (abs<C>(product) <= kHigh));
+    return split(product, Mask<C>{});
+  }
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) {
+    return split(a.f[0] * b.f[0], bits<C>(a.f[1]) + bits<C>(b.f[1]));
+  }
+  TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
+    out.first = f[0];
+    Whole<C> exponent;
+    __builtin_memcpy(&exponent, &f[1], sizeof exponent);
+    out.number = exponent;
+    return true;
+  }
+};
+
+/// (mean, m2) of the deviations from the pivot.
+template <class T> struct PackedMoments {
+  using C = T;
+  using Acc = Packed<C, 2>;
+  static constexpr bool kCounts = true;
+  static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-30) : C(0x1p-400), kHigh = sizeof(C) == 4 ? C(0x1p56) : C(0x1p400);
+  static constexpr C kLeast = sizeof(C) == 4 ? C(0x1p-40) : C(0x1p-400);  // of a difference of means
+  static C pad(C pivot) { return pivot; }
+  TALLY_INLINE static Acc nothing() { return {splat(C(0)), splat(C(0))}; }
+  TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>& ends, Vec<C> pivot, Mask<C>& bad) {
+    Vec<C> sum = get(0) - pivot, largest = abs<C>(sum);
+    for (int j = 1; j < rows; ++j) {
+      const Vec<C> x = get(j) - pivot, size = abs<C>(x);
+      largest = size > largest ? size : largest;
+      sum += x;
+    }
+    const Vec<C> mean = sum / ends.length, first = (get(0) - pivot) - mean;
+    Vec<C> m2 = first * first;
+    for (int j = 1; j < rows; ++j) {
+      const Vec<C> x = (get(j) - pivot) - mean, more = m2 + x * x;
+      m2 = j == rows - 1 ? (ends.last ? more : m2) : more;
+    }
+    // NaN is in the sum, but perhaps not in `largest`.
+    bad |= ~(((largest == 0) | ((largest >= kLow) & (largest <= kHigh))) & (sum == sum));
+    return {mean, m2};
+  }
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>& w, Mask<C>& bad) {
+    const Vec<C> d = b.f[0] - a.f[0], mean = a.f[0] + d * w.share, m2 = (a.f[1] + b.f[1]) + (d * d) * w.scaled;
+    bad |= ~((d == 0) | (abs<C>(d) >= kLeast)) & ~w.nothing;
+    return {w.nothing ? a.f[0] : mean, w.nothing ? a.f[1] : m2};
+  }
+  TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
+    out.first = f[0];
+    out.second = f[1];
+    return true;
+  }
+};
+
+/// (max, sum of exp(x - max)).
+template <class T> struct PackedExponentials {
+  using C = T;
+  using Acc = Packed<C, 2>;
+  static constexpr bool kCounts = false;
+  static constexpr C kInfinity = __builtin_inf();
+  static C pad(C) { return -kInfinity; }
+  TALLY_INLINE static Acc nothing() { return {splat(-kInfinity), splat(C(0))}; }
+  [[gnu::noinline]] static Vec<C> relative(Vec<C> x, Vec<C> max) {
+    const Vec<C> shifted = x == max ? Vec<C>{} : x - max;
+    alignas(64) C values[kWidth<C>];
+    store(values, shifted);
+    for (int i = 0; i < kWidth<C>; ++i) values[i] = math::exp(values[i]);
+    return load(values);
+  }
+  TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>&, Vec<C>, Mask<C>&) {
+    Vec<C> max = get(0);
+    for (int j = 1; j < rows; ++j) {
+      const Vec<C> x = get(j);
+      max = x > max ? x : max;
+    }
+    Vec<C> sum = relative(get(0), max);
+    for (int j = 1; j < rows; ++j) sum += relative(get(j), max);
+    return {max, sum};
+  }
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) {
+    const Mask<C> b_leads = a.f[0] < b.f[0];
+    const Vec<C> max = b_leads ? b.f[0] : a.f[0], other = b_leads ? a.f[0] : b.f[0];
+    return {max, (b_leads ? b.f[1] : a.f[1]) + (b_leads ? a.f[1] : b.f[1]) * relative(other, max)};
+  }
+  /// What a maximum of infinity or a NaN among the values means is left to the general loops.
+  TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
+    out.first = f[0];
+    out.second = f[1];
+    return f[0] - f[0] == 0 && f[1] == f[1];
+  }
+};
+
+}  // namespace tally::cpu_vector::inline TALLY_MATH_ISA

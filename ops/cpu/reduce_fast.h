@@ -1,0 +1,61 @@
+// Which of the library's reductions have vector loops (ops/cpu/reduce_kernels.h), and their tiles' accumulators.
+#pragma once
+
+#include <tally/ops/cpu/reduce_kernels.h>
+#include <tally/ops/reductions.h>
+
+namespace tally::cpu_loops {
+
+using detail::TileKind;
+using detail::TileResult;
+
+template <class Op> inline constexpr TileKind kTileKind = TileKind::none;
+template <> inline constexpr TileKind kTileKind<Sum> = TileKind::sum;
+template <> inline constexpr TileKind kTileKind<Mean> = TileKind::sum;
+template <> inline constexpr TileKind kTileKind<Norm1> = TileKind::norm1;
+template <> inline constexpr TileKind kTileKind<Norm2> = TileKind::norm2;
+template <> inline constexpr TileKind kTileKind<Prod> = TileKind::prod;
+template <> inline constexpr TileKind kTileKind<Var> = TileKind::moments;
+template <> inline constexpr TileKind kTileKind<Std> = TileKind::moments;
+template <> inline constexpr TileKind kTileKind<LogSumExp> = TileKind::exponentials;
+template <> inline constexpr TileKind kTileKind<Max> = TileKind::max;
+template <> inline constexpr TileKind kTileKind<Min> = TileKind::min;
+template <> inline constexpr TileKind kTileKind<AMax> = TileKind::amax;
+template <> inline constexpr TileKind kTileKind<AMin> = TileKind::amin;
+template <> inline constexpr TileKind kTileKind<NormInf<true>> = TileKind::largest_magnitude;
+template <> inline constexpr TileKind kTileKind<NormInf<false>> = TileKind::smallest_magnitude;
+template <> inline constexpr TileKind kTileKind<CountNonzero> = TileKind::nonzero;
+template <> inline constexpr TileKind kTileKind<Any> = TileKind::nonzero;
+template <> inline constexpr TileKind kTileKind<All> = TileKind::nonzero;
+template <> inline constexpr TileKind kTileKind<Norm0> = TileKind::nonzero;
+
+template <class Op, class C>
+inline constexpr bool kHasTileLoops = kTileKind<Op> != TileKind::none&& std::is_floating_point_v<C>;
+
+/// The accumulator of a tile of `count` elements that begins at element `first` of its list.
+template <class Op, class C>
+typename Op::template Acc<C> accumulator(const TileResult<C>& tile, int count, std::int64_t first) {
+  constexpr TileKind kind = kTileKind<Op>;
+  if constexpr (kind == TileKind::sum || kind == TileKind::norm1) {
+    return tile.first;
+  } else if constexpr (kind == TileKind::norm2) {
+    return Wide<C>(tile.first);
+  } else if constexpr (kind == TileKind::prod) {
+    // A significand below 2 and the steps of Wide's exponent; what is left of the exponent is exact.
+    constexpr int step = WideRange<C>::step;
+    const int exponent = static_cast<int>(tile.number), steps = exponent / step;
+    return {Wide<C>(math::scale(tile.first, exponent - steps * step), steps), 0};
+  } else if constexpr (kind == TileKind::moments) {
+    return {count, Wide<C>(tile.first), Wide<C>(tile.second)};
+  } else if constexpr (kind == TileKind::exponentials) {
+    return {tile.first, tile.second};
+  } else if constexpr (kind == TileKind::max || kind == TileKind::min) {
+    return {tile.first, first + tile.number};
+  } else if constexpr (kind == TileKind::nonzero) {
+    return tile.number;
+  } else {
+    return {tile.first, tile.number};
+  }
+}
+
+}  // namespace tally::cpu_loops

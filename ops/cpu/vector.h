@@ -1,0 +1,105 @@
+// A vector of numbers as wide as the instruction set that this file is compiled for, for isa_*.cpp alone: arithmetic
+// and comparisons are the compiler's own on its vector types, and what they lack is here.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <tally/core/math/isa.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#if defined(__clang__)
+#define TALLY_VECTOR_UNROLL _Pragma("unroll")
+#else
+#define TALLY_VECTOR_UNROLL _Pragma("GCC unroll 32")
+#endif
+#define TALLY_INLINE [[gnu::always_inline]] inline
+
+namespace tally::cpu_vector::inline TALLY_MATH_ISA {
+
+#if defined(__AVX512F__)
+inline constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+template <class T> inline constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
+
+template <class T> struct VectorOf { typedef T type __attribute__((vector_size(kVectorBytes))); };
+template <class T> using Vec = typename VectorOf<T>::type;
+/// The integers of T's width: what comparisons give (all bits set where true) and what holds T's bits.
+template <class T> using Whole = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+template <class T> using Mask = Vec<Whole<T>>;
+
+template <class T> TALLY_INLINE Vec<T> splat(T x) { return x - Vec<T>{}; }  // minus: +0 would make a -0 a +0
+template <class T> TALLY_INLINE Mask<T> bits(Vec<T> x) { return reinterpret_cast<Mask<T>>(x); }
+template <class T> TALLY_INLINE Vec<T> from_bits(Mask<T> x) { return reinterpret_cast<Vec<T>>(x); }
+template <class T>
+inline constexpr Whole<T> kSignBit = Whole<T>(std::make_unsigned_t<Whole<T>>(1) << (sizeof(T) * 8 - 1));
+template <class T> TALLY_INLINE Vec<T> abs(Vec<T> x) { return from_bits<T>(bits<T>(x) & ~kSignBit<T>); }
+
+template <class T> TALLY_INLINE Vec<T> load(const T* from) {
+  Vec<T> x;
+  __builtin_memcpy(&x, from, sizeof x);
+  return x;
+}
+template <class T> TALLY_INLINE void store(T* to, Vec<T> x) { __builtin_memcpy(to, &x, sizeof x); }
+
+/// The first `count` elements, `pad` in the other places; nothing past them is read. Any count.
+template <class T> TALLY_INLINE Vec<T> load_part(const T* from, int count, T pad) {
+  constexpr int W = kWidth<T>;
+  if (count >= W) return load(from);
+  if (count <= 0) return splat(pad);
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float>)
+    return reinterpret_cast<Vec<T>>(
+        _mm512_mask_loadu_ps(_mm512_set1_ps(pad), static_cast<__mmask16>((1u << count) - 1), from));
+  if constexpr (std::is_same_v<T, double>)
+    return reinterpret_cast<Vec<T>>(
+        _mm512_mask_loadu_pd(_mm512_set1_pd(pad), static_cast<__mmask8>((1u << count) - 1), from));
+#endif
+  T padded[W];
+  for (int i = 0; i < W; ++i) padded[i] = i < count ? from[i] : pad;
+  return load(padded);
+}
+
+/// 0, 1, 2, ...
+template <class T> TALLY_INLINE Vec<T> ramp() {
+  Vec<T> x;
+  for (int i = 0; i < kWidth<T>; ++i) x[i] = static_cast<T>(i);
+  return x;
+}
+
+template <class T> TALLY_INLINE bool any(Vec<T> mask) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi64_mask(reinterpret_cast<__m512i>(mask), reinterpret_cast<__m512i>(mask)) != 0;
+#elif defined(__AVX2__)
+  return !_mm256_testz_si256(reinterpret_cast<__m256i>(mask), reinterpret_cast<__m256i>(mask));
+#else
+  T together = 0;
+  for (int i = 0; i < kWidth<T>; ++i) together |= mask[i];
+  return together != 0;
+#endif
+}
+
+namespace shuffles {
+
+template <class V, int... I> TALLY_INLINE V every_other(V a, V b, std::integer_sequence<int, I...>, auto offset) {
+  return __builtin_shufflevector(a, b, (2 * I + offset())...);
+}
+
+}  // namespace shuffles
+
+/// Elements 0, 2, 4, ... (1, 3, 5, ...) of a and then b.
+template <class T> TALLY_INLINE Vec<T> even(Vec<T> a, Vec<T> b) {
+  return shuffles::every_other(a, b, std::make_integer_sequence<int, kWidth<T>>(), std::integral_constant<int, 0>());
+}
+template <class T> TALLY_INLINE Vec<T> odd(Vec<T> a, Vec<T> b) {
+  return shuffles::every_other(a, b, std::make_integer_sequence<int, kWidth<T>>(), std::integral_constant<int, 1>());
+}
+
+}  // namespace tally::cpu_vector::inline TALLY_MATH_ISA

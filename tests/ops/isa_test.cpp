@@ -1,0 +1,137 @@
+// The vector loops of every instruction set this machine has, against the general loops, bit for bit: an op of one's
+// own has only those.
+#include <tally/autograd/gtest.h>
+#include <tally/core/parallel.h>
+#include <tally/core/random.h>
+#include <tally/ops/cpu/isa.h>
+#include <tally/ops/operators.h>
+#include <tally/ops/reduce.h>
+#include <tally/ops/reduce_with.h>
+#include <tally/ops/view.h>
+
+#include <cmath>
+
+namespace tally {
+namespace {
+
+/// The op again, as somebody's own.
+template <class Op> struct General : Op {};
+template <bool Largest> struct Place : Extreme<Largest> {
+  template <class T> using Result = std::int64_t;
+  template <class A, class C> std::int64_t project(A acc, std::int64_t, C) const { return acc.index; }
+};
+
+struct Pairing {
+  const char* name;
+  Tensor (*library)(const Tensor&, Dims);
+  Tensor (*general)(const Tensor&, Dims);
+};
+template <class Op> Tensor by_general(const Tensor& x, Dims dims) { return reduce_with(General<Op>{}, x, dims); }
+
+const Pairing kPairings[] = {
+    {"sum", [](const Tensor& x, Dims d) { return sum(x, d); }, by_general<Sum>},
+    {"mean", [](const Tensor& x, Dims d) { return mean(x, d); }, by_general<Mean>},
+    {"prod", [](const Tensor& x, Dims d) { return prod(x, d); }, by_general<Prod>},
+    {"max", [](const Tensor& x, Dims d) { return max(x, d); }, by_general<Max>},
+    {"min", [](const Tensor& x, Dims d) { return min(x, d); }, by_general<Min>},
+    {"argmax", [](const Tensor& x, Dims d) { return argmax(x, d); }, by_general<Place<true>>},
+    {"argmin", [](const Tensor& x, Dims d) { return argmin(x, d); }, by_general<Place<false>>},
+    {"amax", [](const Tensor& x, Dims d) { return amax(x, d); }, by_general<AMax>},
+    {"amin", [](const Tensor& x, Dims d) { return amin(x, d); }, by_general<AMin>},
+    {"count_nonzero", [](const Tensor& x, Dims d) { return count_nonzero(x, d); }, by_general<CountNonzero>},
+    {"norm", [](const Tensor& x, Dims d) { return norm(x, 2, d); }, by_general<Norm2>},
+    {"norm of order 1", [](const Tensor& x, Dims d) { return norm(x, 1, d); }, by_general<Norm1>},
+    {"norm of order 0", [](const Tensor& x, Dims d) { return norm(x, 0, d); }, by_general<Norm0>},
+    {"norm of order inf", [](const Tensor& x, Dims d) { return norm(x, INFINITY, d); }, by_general<NormInf<true>>},
+    {"norm of order -inf", [](const Tensor& x, Dims d) { return norm(x, -INFINITY, d); }, by_general<NormInf<false>>},
+    {"var", [](const Tensor& x, Dims d) { return var(x, d); }, by_general<Var>},
+    {"std", [](const Tensor& x, Dims d) { return tally::std(x, d); }, by_general<Std>},
+    {"logsumexp", [](const Tensor& x, Dims d) { return logsumexp(x, d); }, by_general<LogSumExp>},
+};
+
+Tensor normal(const Shape& shape, DType dtype, std::uint64_t seed) {
+  Generator generator(seed);
+  Tensor x = empty(shape, {.dtype = float64});
+  fill_normal(x, generator);
+  return x.to(dtype);
+}
+
+/// x with every element changed by its number in memory.
+Tensor changed(const Tensor& x, double (*f)(double, std::int64_t)) {
+  std::vector<double> values = x.to_vector<double>();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = f(values[i], static_cast<std::int64_t>(i));
+  return tensor(values, x.shape()).to(x.dtype());
+}
+
+struct Values {
+  const char* name;
+  double (*f)(double, std::int64_t);
+};
+// What the vector loops take, what they leave to the general ones, and what lies on the border.
+const Values kValues[] = {
+    {"normal", [](double x, std::int64_t) { return x; }},
+    {"far from zero", [](double x, std::int64_t) { return x + 1000; }},
+    {"few values", [](double x, std::int64_t) { return std::trunc(x); }},
+    {"zeros of both signs", [](double x, std::int64_t) { return std::copysign(0.0, x); }},
+    {"steps of the range", [](double x, std::int64_t i) { return std::ldexp(x, static_cast<int>(i * 7 % 131) - 65); }},
+    {"ends of the range", [](double x, std::int64_t i) { return std::ldexp(x, i % 3 ? -120 : 120); }},
+    {"some tiny", [](double x, std::int64_t i) { return i / 3000 % 2 ? std::ldexp(x, -100) : x; }},
+    {"a NaN", [](double x, std::int64_t i) { return i == 1500 ? NAN : x; }},
+    {"infinities", [](double x, std::int64_t i) { return i % 1901 == 1500 ? std::copysign(INFINITY, x) : x; }},
+    {"masked", [](double x, std::int64_t i) { return i % 7 ? -INFINITY : x; }},
+};
+
+/// With every instruction set and with one thread and three.
+void expect_equal_bits(const Tensor& x, Dims dims, const std::string& where) {
+  const detail::Isa best = detail::isa();
+  const int threads = num_threads();
+  for (const Pairing& op : kPairings) {
+    const Tensor expected = op.general(x, dims);
+    for (const detail::Isa isa : detail::available_isas())
+      for (const int count : {1, 3}) {
+        detail::set_isa(isa);
+        set_num_threads(count);
+        EXPECT_THAT(op.library(x, dims), BitEqual(expected))
+            << op.name << " of " << where << " " << to_string(x.shape()) << ", instruction set "
+            << static_cast<int>(isa) << ", " << count << " threads";
+        detail::set_isa(best);
+        set_num_threads(threads);
+      }
+  }
+}
+
+TEST(InstructionSets, AgreeOnRows) {
+  for (const std::int64_t n : {1, 3, 7, 16, 17, 49, 100, 127, 128, 129, 200, 1000, 1023, 1024, 1025, 2048, 5000})
+    expect_equal_bits(normal({5, n}, n % 2 ? float32 : float64, 1), 1, "normal");
+}
+
+TEST(InstructionSets, AgreeOnColumns) {
+  for (const std::int64_t n : {1, 2, 5, 127, 128, 129, 300, 1024, 1100, 4200})
+    for (const std::int64_t width : {4, 17, 33})
+      expect_equal_bits(normal({n, width}, n % 2 ? float64 : float32, 2), 0, "normal");
+  expect_equal_bits(normal({130, 1030}, float32, 3), 0, "normal");
+}
+
+TEST(InstructionSets, AgreeOnEveryKindOfValue) {
+  for (const Values& values : kValues)
+    for (const DType dtype : {float32, float64}) {
+      const Tensor x = changed(normal({3, 2100}, dtype, 4), values.f);
+      expect_equal_bits(x, 1, values.name);
+      expect_equal_bits(x, {}, values.name);
+      expect_equal_bits(transpose(x, 0, 1).contiguous(), 0, values.name);
+    }
+}
+
+TEST(InstructionSets, AgreeOnManyTiles) { expect_equal_bits(normal({300'001}, float32, 5), {}, "normal"); }
+
+TEST(InstructionSets, AgreeOnHalvesAndViews) {
+  const Tensor x = normal({40, 130, 9}, float32, 6);
+  for (const Dims& dims : {Dims{0}, Dims{1}, Dims{2}, Dims{0, 2}, Dims{1, 2}}) {
+    expect_equal_bits(x.to(float16), dims, "halves");
+    expect_equal_bits(narrow(x, 2, 1, 7), dims, "a slice");
+    expect_equal_bits(transpose(x, 0, 2), dims, "a transpose");
+  }
+}
+
+}  // namespace
+}  // namespace tally
