@@ -90,8 +90,9 @@ struct Prod {
   }
   TALLY_HD std::int64_t project(std::int64_t acc, std::int64_t, std::int64_t) const { return acc; }
   template <class C> TALLY_HD C project(Factors<C> acc, std::int64_t, C) const {
-    const C product = acc.product.narrow();
-    return acc.zeros == 0 ? product : product * C(0);
+    if (acc.zeros == 0) return acc.product.narrow();
+    // Only an infinite factor makes this NaN, not others whose product leaves C's range.
+    return math::isfinite(acc.product.m) ? math::copysign(C(0), acc.product.m) : C(NAN);
   }
   // Its gradient, the product of the others, needs the whole list: ops/prod_gradient.h.
 

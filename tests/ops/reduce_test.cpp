@@ -6,6 +6,7 @@
 #include <tally/core/parallel.h>
 #include <tally/core/random.h>
 #include <tally/ops/operators.h>
+#include <tally/ops/scan.h>
 #include <tally/ops/view.h>
 
 #include <set>
@@ -403,6 +404,41 @@ TEST_P(Reduce, SpecialValues) {
   EXPECT_EQ(sum(of({0x1p-149, 0x1p-149})).item<float>(), 0x1p-148f);
   EXPECT_EQ(norm(of({3 * 0x1p-149, 4 * 0x1p-149})).item<float>(), 5 * 0x1p-149f);
   EXPECT_EQ(amax(of({-1, 0x1p-149})).item<float>(), 0x1p-149f);
+}
+
+TEST_P(Reduce, ProdWithAZeroAmongFactorsThatLeaveTheRange) {
+  for (const DType dtype : {float32, float64}) {
+    const double big = dtype == float32 ? 1e30 : 1e300, tiny = 1 / big;
+    const auto of = [&](const std::vector<double>& list) {
+      const Tensor x = tensor(list).to(dtype).to(device());
+      const double last = cumprod(x, 0).to_vector<double>().back(), value = prod(x).item<double>();
+      EXPECT_TRUE(std::isnan(value) ? std::isnan(last) : value == last && std::signbit(value) == std::signbit(last));
+      return value;
+    };
+    const auto expect_zero = [&](const std::vector<double>& list, bool negative) {
+      const double value = of(list);
+      EXPECT_EQ(value, 0) << name_of(dtype) << " " << list[0] << " ... " << list.back();
+      EXPECT_EQ(std::signbit(value), negative) << name_of(dtype) << " " << list[0] << " ... " << list.back();
+    };
+    expect_zero({big, big, 0}, false);
+    expect_zero({0, big, big}, false);
+    expect_zero({big, -big, 0}, true);
+    expect_zero({big, big, -0.0}, true);
+    expect_zero({-big, big, 0, -0.0}, false);
+    expect_zero({tiny, tiny, tiny, 0}, false);
+    expect_zero({tiny, -tiny, tiny, 0}, true);
+    expect_zero({big, big, tiny, tiny, tiny, -0.0}, true);
+    std::vector<double> list(3000, big);
+    list[2100] = 0;
+    expect_zero(list, false);
+    list[5] = -tiny;
+    expect_zero(list, true);
+    list[7] = kInf;
+    EXPECT_TRUE(std::isnan(of(list)));
+    EXPECT_TRUE(std::isnan(of({kInf, tiny, tiny, 0})));
+    EXPECT_TRUE(std::isnan(of({0, -kInf})));
+    EXPECT_TRUE(std::isnan(of({kNan, 0})));
+  }
 }
 
 TEST_P(Reduce, NothingToReduce) {
