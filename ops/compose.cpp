@@ -20,6 +20,15 @@ Tensor mean(const Tensor& x, Dims dims, KeepDim keep, DType dtype, Where where) 
 Tensor prod(const Tensor& x, Dims dims, KeepDim keep, DType dtype, Where where) {
   return prod(x.to(dtype, where), dims, keep, where).to(dtype, where);
 }
+Tensor norm(const Tensor& x, double p, Dims dims, KeepDim keep, DType dtype, Where where) {
+  return norm(x.to(dtype, where), p, dims, keep, where);
+}
+Tensor nansum(const Tensor& x, Dims dims, KeepDim keep, DType dtype, Where where) {
+  return nansum(x.to(dtype, where), dims, keep, where).to(dtype, where);
+}
+Tensor nanmean(const Tensor& x, Dims dims, KeepDim keep, DType dtype, Where where) {
+  return nanmean(x.to(dtype, where), dims, keep, where).to(dtype, where);
+}
 
 Tensor nansum(const Tensor& x, Dims dims, KeepDim keep, Where where) {
   return sum(is_floating(x.dtype()) ? masked_fill(x, isnan(x, where), 0, where) : x, dims, keep, where);

@@ -10,11 +10,14 @@ namespace tally {
 Tensor sum(const Tensor& x, Dims dims, KeepDim keep, DType dtype, Where where = Where::here());
 Tensor mean(const Tensor& x, Dims dims, KeepDim keep, DType dtype, Where where = Where::here());
 Tensor prod(const Tensor& x, Dims dims, KeepDim keep, DType dtype, Where where = Where::here());
+Tensor norm(const Tensor& x, double p, Dims dims, KeepDim keep, DType dtype, Where where = Where::here());
 
 /// Sum of what is not NaN; a NaN counts as 0 and gets gradient 0.
 Tensor nansum(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());
+Tensor nansum(const Tensor& x, Dims dims, KeepDim keep, DType dtype, Where where = Where::here());
 /// Mean of what is not NaN; of nothing NaN.
 Tensor nanmean(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());
+Tensor nanmean(const Tensor& x, Dims dims, KeepDim keep, DType dtype, Where where = Where::here());
 
 struct MinAndMax {
   Tensor min, max;

@@ -35,6 +35,10 @@ Tensor softmax(const Tensor& x, Dims dims, Where where) {
       where);
 }
 
+Tensor softmax(const Tensor& x, Dims dims, DType dtype, Where where) {
+  return softmax(x.to(dtype, where), dims, where);
+}
+
 Tensor log_softmax(const Tensor& x, Dims dims, Where where) {
   const Tensor y = no_grad([&] {
     const detail::ShiftedSums sums = detail::shifted_sums("log_softmax", x, dims, where);
@@ -44,6 +48,10 @@ Tensor log_softmax(const Tensor& x, Dims dims, Where where) {
       "log_softmax", {x}, y, saving(output),
       [dims](const Tensor& grad, const Tensor& y) { return std::vector{grad - exp(y) * sum(grad, dims, keepdim)}; },
       where);
+}
+
+Tensor log_softmax(const Tensor& x, Dims dims, DType dtype, Where where) {
+  return log_softmax(x.to(dtype, where), dims, where);
 }
 
 }  // namespace tally

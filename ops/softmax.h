@@ -10,9 +10,12 @@ namespace tally {
 
 /// exp(x - m) / S, with m the maximum over the dims and S the sum of exp(x - m).
 Tensor softmax(const Tensor& x, Dims dims, Where where = Where::here());
+/// The same of x.to(dtype), as `dtype`: also for integers.
+Tensor softmax(const Tensor& x, Dims dims, DType dtype, Where where = Where::here());
 
 /// (x - m) - log S.
 Tensor log_softmax(const Tensor& x, Dims dims, Where where = Where::here());
+Tensor log_softmax(const Tensor& x, Dims dims, DType dtype, Where where = Where::here());
 
 namespace detail {
 
