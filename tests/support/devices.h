@@ -20,6 +20,14 @@ class OnDevice : public ::testing::TestWithParam<Device> {
       GTEST_SKIP() << (kHasCuda ? "no CUDA device on this machine" : "this build has no CUDA");
   }
   Device device() const { return GetParam(); }
+  /// The CUDA half on the CPU: 2^20 elements take a tenth of a second.
+  bool emulated() const {
+#if defined(TALLY_SIMT)
+    return device() != cpu;
+#else
+    return false;
+#endif
+  }
   Options on(DType dtype = float32) const { return {.dtype = dtype, .device = device()}; }
 };
 
