@@ -38,7 +38,7 @@ TEST_P(Normalization, LayerNormByItsDefinition) {
   }
 }
 
-TEST_P(Normalization, LayerNormOfALargeMeanAndOfAConstant) {
+TEST_P(Normalization, B40LayerNormOfALargeMeanAndOfAConstant) {
   const Tensor x = tensor({60000.0, 60001.0, 60002.0, 60003.0}).to(device());
   const auto y = layer_norm(x, {4}).to_vector<float>();
   const float expected[] = {-1.3416354f, -0.4472118f, 0.4472118f, 1.3416354f};
@@ -46,7 +46,7 @@ TEST_P(Normalization, LayerNormOfALargeMeanAndOfAConstant) {
   EXPECT_THAT(layer_norm(full({96}, 777.7, on()), {96}).to_vector<float>(), Each(0.0f));
 }
 
-TEST_P(Normalization, LayerNormOfValuesWhoseSquaresOverflow) {
+TEST_P(Normalization, B22LayerNormOfValuesWhoseSquaresOverflow) {
   Tensor x = full({512}, 2e18, on());
   slice(x, 0, 0, to_end, 2).fill_(6e18);
   const auto y = layer_norm(x, {512}).to_vector<float>();
@@ -54,7 +54,7 @@ TEST_P(Normalization, LayerNormOfValuesWhoseSquaresOverflow) {
   EXPECT_THAT(y[1], FloatNear(-1, 1e-6f));
 }
 
-TEST_P(Normalization, GradientOfAZeroRow) {
+TEST_P(Normalization, B40GradientOfAZeroRow) {
   const Tensor x = zeros({4}, {.device = device(), .requires_grad = true});
   layer_norm(x, {4}).backward(tensor({1.0, 0.0, 0.0, 0.0}).to(device()));
   const auto g = x.grad().to_vector<float>();
