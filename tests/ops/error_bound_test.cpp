@@ -1,4 +1,4 @@
-// The error bounds of ops/README.md, against sums of twice the precision: on random, cancelling and adversarial lists.
+// The error bounds of ops/ORDER.md, against sums of twice the precision: on random, cancelling and adversarial lists.
 #include <gtest/gtest.h>
 
 #include <algorithm>

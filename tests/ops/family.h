@@ -165,9 +165,9 @@ inline const std::vector<FamilyOp>& functions() {
 /// 0.75 for the one result of a list; where a list has several, each place has a cotangent of its own.
 inline Tensor cotangent(const Tensor& y, const Tensor& x) {
   const Options like{.dtype = y.dtype(), .device = y.device()};
-  if (y.dim() < x.dim()) return full(y.shape(), 0.75, like);
+  if (y.dim() < x.dim() || y.dim() == 0) return full(y.shape(), 0.75, like);
   std::vector<double> row;
-  for (std::int64_t i = 0; i < y.size(-1); ++i) row.push_back(0.25 * static_cast<double>(i * 5 % 8) - 0.75);
+  for (std::int64_t i = 0; i < y.size(-1); ++i) row.push_back(0.75 - 0.25 * static_cast<double>(i * 5 % 8));
   return expand(tensor(row).to(y.dtype()).to(y.device()), y.shape());
 }
 

@@ -165,6 +165,15 @@ TEST_P(Faults, B10_ColumnsOfEveryLayout) {
   EXPECT_EQ(select(select(y, 0, 1), 0, 0).item<float>(), 4'312'800);
   for (const test::Layout& layout : test::layouts(reversed))
     EXPECT_THAT(sum(layout.tensor, 1), BitEqual(y)) << layout.name;
+  // Shapes for every way to walk rows and columns.
+  for (const Shape& shape :
+       {Shape{3, 5, 7}, {5, 1, 33}, {2, 40, 64}, {2, 1500, 3}, {3, 1100, 36}, {2, 3000, 1}, {4, 2, 1030}}) {
+    const std::int64_t block = shape[1] * shape[2];
+    const Tensor dense = reshape(arange(0, shape.numel(), 1, on(float32)), shape);
+    const Tensor backwards(dense.storage(), (shape[0] - 1) * block, shape, {-block, shape[2], 1}, float32);
+    for (const Dims& dims : {Dims{0}, Dims{1}, Dims{2}, Dims{0, 1}, Dims{0, 2}, Dims{}})
+      EXPECT_THAT(sum(backwards, dims), BitEqual(sum(backwards.clone(), dims))) << to_string(shape);
+  }
   const Tensor wide = expand(narrow(x, 1, 0, 1), {2, 600, 24});
   EXPECT_EQ(select(select(sum(wide, 1), 0, 1), 0, 3).item<float>(), 600 * (600 * 24 + 3));
 }

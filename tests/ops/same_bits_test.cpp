@@ -72,6 +72,28 @@ TEST_P(SameBits, InEveryLayoutAndAtEveryAlignment) {
     }
 }
 
+TEST_P(SameBits, WithStridesOfZero) {
+  for (const DType dtype : kFloats)
+    for (const std::int64_t n : {7, 130}) {
+      const Tensor row = select(lists(1, n, dtype, device()), 0, 0), one = narrow(row, 0, n - 1, 1);
+      for (const FamilyOp& op : promised())
+        for (const Tensor& x : {test::repeated(row, 3), expand(reshape(one, {1, 1}), {3, n})})
+          expect_same(op, x, results_and_gradient(op, x.clone()), "with a stride of zero");
+    }
+}
+
+TEST_P(SameBits, ZeroDimsAreAListOfOne) {
+  for (const DType dtype : kFloats) {
+    const Tensor x = lists(1, 1, dtype, device());
+    for (const FamilyOp& op : promised()) {
+      if (op.list_by_list || !op.takes(1)) continue;  // dot, trace and dist want a dim, topk two elements
+      std::vector<Tensor> expected;
+      for (const Tensor& y : results_and_gradient(op, reshape(x, {1}))) expected.push_back(reshape(y, {}));
+      expect_same(op, reshape(x, {}), expected, "of no dim");
+    }
+  }
+}
+
 TEST(SameBitsThreads, OneTwoAndEight) {
   const int before = num_threads();
   for (const Shape& shape : {Shape{1, 70'003}, Shape{2'000, 41}}) {
