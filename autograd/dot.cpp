@@ -3,7 +3,7 @@
 #include <map>
 #include <sstream>
 
-#include <tally/autograd/node.h>
+#include <tally/autograd/graph_text.h>
 
 namespace tally {
 namespace {
@@ -17,34 +17,25 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-std::string file_of(Where where) {
-  const std::string path = where.file;
-  return path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(where.line);
-}
-
 std::string label_of(const Node& node) {
-  std::string text = escaped(node.name) + "\\n" + escaped(file_of(node.where));
-  std::size_t bytes = 0;
-  for (const SavedTensor& saved : node.saved())
-    if (saved.tensor.defined()) bytes += static_cast<std::size_t>(saved.tensor.numel()) * size_of(saved.tensor.dtype());
-  return text + (node.released ? "\\nreleased" : "\\nkeeps " + std::to_string(bytes) + " bytes");
+  const std::string time = detail::time_of(node);
+  return escaped(node.name) + "\\n" + escaped(detail::file_of(node.where)) + "\\n" + detail::keeping_of(node) +
+         (time.empty() ? "" : "\\n" + time);
 }
-
-std::string kind_of(DType dtype, const Shape& shape) { return std::string(name_of(dtype)) + " " + to_string(shape); }
 
 class Drawing {
  public:
   std::string draw(const Tensor& tensor) {
     const TensorBody& body = tensor.body();
     out_ << "digraph {\n  result [shape=plaintext];\n";
-    connect(body.node.get(), tensor, "result", kind_of(body.dtype, body.shape));
+    connect(body.node.get(), tensor, "result", detail::kind_of(body.dtype, body.shape));
     while (!waiting_.empty()) {
       const Node& node = *waiting_.rbegin()->second;
       waiting_.erase(node.number);
       const std::string name = "n" + std::to_string(node.number);
       out_ << "  " << name << " [shape=box, label=\"" << label_of(node) << "\"];\n";
       for (const Edge& edge : node.inputs)
-        if (edge.wanted()) connect(edge.node.get(), edge.leaf, name, kind_of(edge.dtype, edge.shape));
+        if (edge.wanted()) connect(edge.node.get(), edge.leaf, name, detail::kind_of(edge.dtype, edge.shape));
     }
     out_ << "}\n";
     return out_.str();
@@ -60,7 +51,7 @@ class Drawing {
     } else {
       const auto [found, is_new] = leaves_.emplace(&leaf.body(), leaves_.size());
       from = "leaf" + std::to_string(found->second);
-      if (is_new) out_ << "  " << from << " [label=\"" << kind_of(leaf.dtype(), leaf.shape()) << "\"];\n";
+      if (is_new) out_ << "  " << from << " [label=\"" << detail::kind_of(leaf.dtype(), leaf.shape()) << "\"];\n";
     }
     out_ << "  " << from << " -> " << to << " [label=\"" << label << "\"];\n";
   }

@@ -7,7 +7,8 @@
 
 namespace tally {
 
-/// One box an op, with the caller's line and the bytes it keeps for backward; one ellipse a leaf; arrows in the
+/// One box an op, with the caller's line, the bytes it keeps for backward and, where a BackwardTimer ran, the time of
+/// its backward; one ellipse a leaf; arrows in the
 /// direction of the computation, labelled with dtype and shape. A tensor without history gives its leaf alone.
 std::string to_dot(const Tensor& tensor);
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include <tally/autograd/backward.h>
+#include <tally/autograd/bits.h>
 #include <tally/core/error.h>
 #include <tally/core/random.h>
 #include <tally/core/raw.h>
@@ -14,18 +14,8 @@ namespace {
 
 constexpr std::int64_t kMostParts = 256;
 
-// Equal bits, where any NaN equals any NaN. Other dtypes widen to float64 exactly.
-bool same_bits(const Tensor& x, const Tensor& y) {
-  if (x.defined() != y.defined()) return false;
-  if (!x.defined()) return true;
-  const Values a = x.to_vector<double>(), b = y.to_vector<double>();
-  return x.shape() == y.shape() && std::equal(a.begin(), a.end(), b.begin(), [](double x, double y) {
-           return std::memcmp(&x, &y, sizeof x) == 0 || (std::isnan(x) && std::isnan(y));
-         });
-}
 bool same_bits(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Tensor& x, const Tensor& y) { return same_bits(x, y); });
+  return list_difference("tensor", a, b, bit_difference).empty();
 }
 
 bool has_shared_elements(const Tensor& tensor) {
@@ -43,12 +33,6 @@ Tensor like(const Tensor& tensor, const Values& values) {
 bool carries_gradient(const Tensor& output) { return output.defined() && output.requires_grad(); }
 
 }  // namespace
-
-Shape coordinates(const Shape& shape, std::int64_t i) {
-  Shape at = shape;
-  for (int d = shape.size() - 1; d >= 0; i /= shape[d], --d) at[d] = i % shape[d];
-  return at;
-}
 
 Probe::Probe(const TensorFunction& f, const std::vector<Tensor>& inputs, std::uint64_t seed) : f_(f), seed_(seed) {
   for (const Tensor& input : inputs) {
@@ -108,7 +92,7 @@ void Probe::backward() {
       found = grad(outputs, leaves, cotangents, {.retain_graph = true});
       again = grad(outputs, leaves, cotangents, {.retain_graph = true});
     }
-  } catch (const AutogradError& error) {
+  } catch (const std::exception& error) {
     return fail(Cause::unknown, error.what());
   }
   if (!same_bits(found, again)) return fail(Cause::nondeterminism, "two backward walks of one graph differ");

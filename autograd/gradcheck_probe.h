@@ -4,14 +4,12 @@
 #include <string>
 #include <vector>
 
+#include <tally/autograd/bits.h>
 #include <tally/autograd/gradcheck.h>
 
 namespace tally::detail {
 
 using Values = std::vector<double>;
-
-/// Coordinates of element i of the row-major order.
-Shape coordinates(const Shape& shape, std::int64_t i);
 
 /// f with its inputs copied dense and in float64, and its outputs weighted with a random cotangent.
 class Probe {

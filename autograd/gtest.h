@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tally/autograd/gradcheck.h>
+#include <tally/autograd/verify.h>
 #include <tally/core/print.h>
 #include <tally/core/tensor.h>
 
@@ -171,6 +172,19 @@ template <class... Inputs> auto PassesGradGradCheck(Inputs... inputs) {
                                   const GradCheck check = gradgradcheck_function(f, list);
                                   return std::pair(check.ok(), check.explain());
                                 });
+}
+
+/// The whole battery of autograd/verify.h: EXPECT_THAT(swish, PassesVerifyOp(randn({3, 4}))). What is compiled in the
+/// calling file is judged by that file's flags.
+template <class... Inputs> auto PassesVerifyOp(VerifyOptions options, Inputs... inputs) {
+  return detail::match_callable("passes verify_op", [options, float_mode = FloatMode::here(),
+                                                     list = std::vector<Tensor>{inputs...}](const auto& f) {
+    const Verification result = verify_function(f, list, options, float_mode);
+    return std::pair(result.ok(), result.explain());
+  });
+}
+template <class... Inputs> auto PassesVerifyOp(Tensor first, Inputs... inputs) {
+  return PassesVerifyOp(VerifyOptions{}, std::move(first), inputs...);
 }
 
 /// On a function of the inputs: its results have equal bits on the CPU and on CUDA. Without CUDA nothing is compared,

@@ -1,12 +1,12 @@
 #include <tally/autograd/no_grad.h>
 
 namespace tally {
-namespace {
-thread_local bool enabled = true;
-}  // namespace
 
-bool grad_enabled() { return enabled; }
-GradMode::GradMode(bool on) : before_(std::exchange(enabled, on)) {}
-GradMode::~GradMode() { enabled = before_; }
+detail::GraphMode& detail::graph_mode() {
+  thread_local GraphMode mode;
+  return mode;
+}
+
+bool grad_enabled() { return detail::graph_mode().record; }
 
 }  // namespace tally

@@ -3,20 +3,15 @@
 
 #include <utility>
 
+#include <tally/autograd/graph_mode.h>
+
 namespace tally {
 
 bool grad_enabled();
 
 /// Sets the flag for a scope and restores it, also when an exception leaves.
-class GradMode {
- public:
-  explicit GradMode(bool enabled);
-  ~GradMode();
-  GradMode(const GradMode&) = delete;
-  GradMode& operator=(const GradMode&) = delete;
-
- private:
-  bool before_;
+struct GradMode : detail::Switch {
+  explicit GradMode(bool enabled) : Switch(&detail::GraphMode::record, enabled) {}
 };
 
 /// A scope that records nothing.

@@ -5,14 +5,14 @@
 namespace tally {
 namespace {
 std::atomic<std::uint64_t> next_number{1};
-std::atomic<std::int64_t> live{0};
+std::atomic<std::uint64_t> dropped{0};
 }  // namespace
 
-Node::Node(const char* op, Where caller) : name(op), where(caller), number(next_number.fetch_add(1)) { ++live; }
+Node::Node(const char* op, Where caller) : name(op), where(caller), number(next_number.fetch_add(1)) {}
 
 Node::~Node() {
   for (Edge& edge : inputs) drop(std::move(edge.node));
-  --live;
+  ++dropped;
 }
 
 void drop(std::shared_ptr<Node> node) noexcept {
@@ -35,6 +35,6 @@ TensorBody::~TensorBody() {
   if (node) drop(std::move(node));
 }
 
-std::int64_t live_nodes() { return live; }
+std::int64_t live_nodes() { return static_cast<std::int64_t>(next_number - 1 - dropped); }
 
 }  // namespace tally

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include <tally/autograd/few.h>
 #include <tally/core/tensor.h>
 
 namespace tally {
@@ -44,13 +45,15 @@ struct Node : std::enable_shared_from_this<Node> {
   Where where;           // the caller's line
   std::uint64_t number;  // nodes are numbered as they are made: a consumer's is higher than its inputs'
   bool released = false;
-  std::vector<Edge> inputs;
+  double seconds = -1;           // that backward took, where a BackwardTimer ran (autograd/timer.h)
+  std::shared_ptr<Hooks> hooks;  // on the gradients of the results (autograd/hook.h)
+  detail::Few<Edge, 2> inputs;
   struct Result {
     Shape shape;
     DType dtype;
     Device device;
   };
-  std::vector<Result> results;
+  detail::Few<Result, 1> results;
 };
 
 /// Drops a reference to a node. A long chain of nodes unlinks in a loop, not by recursion.

@@ -1,5 +1,6 @@
 #include <tally/autograd/record.h>
 
+#include <tally/autograd/nan_hunt.h>
 #include <tally/core/error.h>
 
 namespace tally::detail {
@@ -11,14 +12,22 @@ Tensor alias(const Tensor& tensor) {
 
 }  // namespace
 
-bool any_requires_grad(const InputList& inputs) {
+bool enters_graph(const char* name, const InputList& inputs, const Tensor* values, std::size_t count, Where where) {
+  const GraphMode& mode = graph_mode();
+  if (mode.hunt_nans) {
+    std::vector<const Tensor*> in, out;
+    for (std::size_t i = 0; i < inputs.size(); ++i) in.push_back(&inputs[i]);
+    for (std::size_t i = 0; i < count; ++i) out.push_back(&values[i]);
+    hunt_forward(name, in, out, where);
+  }
+  if (!mode.record) return false;
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].defined() && inputs[i].requires_grad()) return true;
+    if (inputs[i].defined() && inputs[i].body().requires_grad) return true;
   return false;
 }
 
-void attach(const std::shared_ptr<Node>& node, const InputList& inputs, std::vector<Tensor>& values) {
-  node->inputs.resize(inputs.size());
+void attach(const std::shared_ptr<Node>& node, const InputList& inputs, Tensor* values, std::size_t count) {
+  node->inputs.set_size(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) continue;
     TensorBody& body = inputs[i].body();
@@ -30,21 +39,23 @@ void attach(const std::shared_ptr<Node>& node, const InputList& inputs, std::vec
     edge.output = body.output;
     if (!body.node && body.requires_grad) edge.leaf = inputs[i];
   }
-  node->results.reserve(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  node->results.set_size(count);
+  for (std::size_t i = 0; i < count; ++i) {
     Tensor& value = values[i];
-    node->results.push_back({value.shape(), value.dtype(), value.device()});
+    node->results[i] = {value.shape(), value.dtype(), value.device()};
     if (!is_floating(value.dtype())) continue;  // integers carry no gradient
-    value = alias(value);
-    value.body().node = node;
-    value.body().output = static_cast<int>(i);
-    value.body().requires_grad = true;
+    // A fresh value that nobody else holds becomes the result itself.
+    if (!value.is_unique_handle() || value.body().requires_grad) value = alias(value);
+    TensorBody& body = value.body();
+    body.node = node;
+    body.output = static_cast<int>(i);
+    body.requires_grad = true;
   }
 }
 
-SavedTensor save(const SavedArgument& argument, const std::vector<Tensor>& values) {
+SavedTensor save(const SavedArgument& argument, const Tensor* values) {
   if (argument.tensor && !argument.tensor->defined()) return {};
-  const Tensor& tensor = argument.tensor ? *argument.tensor : values[static_cast<std::size_t>(argument.output)];
+  const Tensor& tensor = argument.tensor ? *argument.tensor : values[argument.output];
   return {argument.tensor ? tensor : alias(tensor), tensor.storage()->version(), argument.output};
 }
 

@@ -63,9 +63,10 @@ template <class... Arguments> Saving<sizeof...(Arguments)> saving(const Argument
 
 namespace detail {
 
-bool any_requires_grad(const InputList& inputs);
-void attach(const std::shared_ptr<Node>& node, const InputList& inputs, std::vector<Tensor>& values);
-SavedTensor save(const SavedArgument& argument, const std::vector<Tensor>& values);
+/// Whether this thread records and an input requires grad. What a NanHunt has to say is thrown here.
+bool enters_graph(const char* name, const InputList& inputs, const Tensor* values, std::size_t count, Where where);
+void attach(const std::shared_ptr<Node>& node, const InputList& inputs, Tensor* values, std::size_t count);
+SavedTensor save(const SavedArgument& argument, const Tensor* values);
 Tensor unpack(Node& node, const SavedTensor& saved, std::size_t position);
 
 template <class F, std::size_t N> struct OpNode final : Node {
@@ -97,10 +98,10 @@ template <class F, std::size_t N> struct OpNode final : Node {
 template <std::size_t N, class F>
 std::vector<Tensor> record(const char* name, InputList inputs, std::vector<Tensor> values, Saving<N> saving, F backward,
                            Where where = Where::here()) {
-  if (!grad_enabled() || !detail::any_requires_grad(inputs)) return values;
+  if (!detail::enters_graph(name, inputs, values.data(), values.size(), where)) return values;
   auto node = std::make_shared<detail::OpNode<F, N>>(name, where, std::move(backward));
-  detail::attach(node, inputs, values);
-  for (std::size_t i = 0; i < N; ++i) node->kept[i] = detail::save(saving.arguments[i], values);
+  detail::attach(node, inputs, values.data(), values.size());
+  for (std::size_t i = 0; i < N; ++i) node->kept[i] = detail::save(saving.arguments[i], values.data());
   return values;
 }
 
@@ -108,10 +109,11 @@ std::vector<Tensor> record(const char* name, InputList inputs, std::vector<Tenso
 template <std::size_t N, class F>
 Tensor record(const char* name, InputList inputs, Tensor value, Saving<N> saving, F backward,
               Where where = Where::here()) {
-  if (!grad_enabled() || !detail::any_requires_grad(inputs)) return value;
-  std::vector<Tensor> values;
-  values.push_back(std::move(value));
-  return record(name, inputs, std::move(values), saving, std::move(backward), where)[0];
+  if (!detail::enters_graph(name, inputs, &value, 1, where)) return value;
+  auto node = std::make_shared<detail::OpNode<F, N>>(name, where, std::move(backward));
+  detail::attach(node, inputs, &value, 1);
+  for (std::size_t i = 0; i < N; ++i) node->kept[i] = detail::save(saving.arguments[i], &value);
+  return value;
 }
 
 /// One result, nothing kept.

@@ -19,6 +19,9 @@ template <class Base> class ErrorOf : public Base {
  public:
   ErrorOf(std::string op, const std::string& text, Where where)
       : Base(detail::layout(op, text, where)), op_(std::move(op)), where_(where) {}
+  /// The same error with a further line of text, such as the op in whose backward it was thrown.
+  ErrorOf(const ErrorOf& error, const std::string& line)
+      : Base(error.what() + ("\n  " + line)), op_(error.op_), where_(error.where_) {}
   const std::string& op() const noexcept { return op_; }
   Where where() const noexcept { return where_; }
 

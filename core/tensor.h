@@ -17,6 +17,7 @@
 
 namespace tally {
 
+struct Hooks;
 struct Node;
 struct TensorBody;
 struct BackwardOptions;
@@ -109,6 +110,8 @@ class Tensor {
   TensorBody& body() const { return *body_; }
   /// Whether no other handle and no other view reach this memory.
   bool is_unique() const;
+  /// Whether this is the only handle; views of the same memory do not count.
+  bool is_unique_handle() const { return body_.use_count() == 1; }
   bool is_same(const Tensor& other) const { return body_ == other.body_; }
 
  private:
@@ -127,9 +130,10 @@ struct TensorBody {
   Shape shape, strides;
   DType dtype = float32;
   bool requires_grad = false;
-  int output = 0;              // which result of `node` this is
-  std::shared_ptr<Node> node;  // the op that made it; null for a leaf
-  Tensor grad;                 // of a leaf
+  int output = 0;                // which result of `node` this is
+  std::shared_ptr<Node> node;    // the op that made it; null for a leaf
+  Tensor grad;                   // of a leaf
+  std::shared_ptr<Hooks> hooks;  // of a leaf (autograd/hook.h)
   ~TensorBody();
 };
 

@@ -54,7 +54,7 @@ Tensor linear_pull(const Loop& loop, const char* name, const Tensor& grad, const
       return std::vector{
           linear_pull<Loops>(loop, name, grad_of_result, std::array<Side, N>{Side{tensors, numbers[K]}...}, where)};
     };
-    return record(name, {grad}, result, saving(kept[K].tensor...), backward, where);
+    return record(name, {grad}, std::move(result), saving(kept[K].tensor...), backward, where);
   }
   (std::make_index_sequence<N>{});
 }
@@ -78,9 +78,9 @@ template <class Loops, class Op> Tensor record_map(const Op& op, const Tensor& i
     }
   };
   if constexpr (FromResult<Op>)
-    return record(op.name, {x}, y, saving(output), backward, where);
+    return record(op.name, {x}, std::move(y), saving(output), backward, where);
   else
-    return record(op.name, {x}, y, saving(x), backward, where);
+    return record(op.name, {x}, std::move(y), saving(x), backward, where);
 }
 
 /// f(a, b), each a Tensor or, where it is a number or was not kept, a double.
@@ -140,8 +140,8 @@ Tensor record_zip(const Op& op, const char* name, const Operand& left, const Ope
                           shape_b, where);
       return grads;
     };
-    return record(name, {pair.a.tensor, pair.b.tensor}, y, saving(kept(pair.a, Reads::a), kept(pair.b, Reads::b)),
-                  backward, where);
+    return record(name, {pair.a.tensor, pair.b.tensor}, std::move(y),
+                  saving(kept(pair.a, Reads::a), kept(pair.b, Reads::b)), backward, where);
   } else {
     return record(
         name, {pair.a.tensor, pair.b.tensor}, y,
