@@ -33,7 +33,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
                          const std::vector<Tensor>& cotangents, BackwardOptions options, Where where) {
   for (const Tensor& input : inputs)
     if (!input.defined() || !input.requires_grad())
-      throw AutogradError("grad", "an input does not require grad", where);
+      throw AutogradError("grad", "input " + describe(input) + " does not require grad", where);
   detail::Walk walk(options, where);
   walk.want(inputs);
   GradMode mode(options.create_graph);

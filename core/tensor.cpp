@@ -5,6 +5,7 @@
 #include <tally/core/dims.h>
 #include <tally/core/error.h>
 #include <tally/core/raw.h>
+#include <tally/core/require.h>
 
 namespace tally {
 namespace {
@@ -15,6 +16,10 @@ const TensorBody& checked(const std::shared_ptr<TensorBody>& body) {
 }
 
 }  // namespace
+
+void detail::require_defined(const char* op, const Tensor& x, Where where) {
+  if (!x.defined()) throw ShapeError(op, "an input is undefined", where);
+}
 
 Tensor::Tensor(std::shared_ptr<Storage> storage, std::int64_t offset, Shape shape, Shape strides, DType dtype)
     : body_(std::make_shared<TensorBody>()) {

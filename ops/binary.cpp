@@ -15,9 +15,13 @@ template <class Op> Tensor binary(const Op& op, const char* name, const Operand&
 
 Tensor difference(const Operand& a, const Operand& b, Where where) {
   const auto is_bool = [](const Operand& x) {
-    return x.is_tensor() ? x.tensor().dtype() == boolean : x.number().kind() == Number::Kind::boolean;
+    return x.is_tensor() ? x.tensor().defined() && x.tensor().dtype() == boolean
+                         : x.number().kind() == Number::Kind::boolean;
   };
-  if (is_bool(a) && is_bool(b)) throw DTypeError("sub", "bools have no difference; use logical_xor", where);
+  if (is_bool(a) && is_bool(b))
+    throw DTypeError("sub",
+                     describe(a.is_tensor() ? a.tensor() : b.tensor()) + ": bools have no difference; use logical_xor",
+                     where);
   return binary(ops::Sub{}, "sub", a, b, where);
 }
 

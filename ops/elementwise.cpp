@@ -1,5 +1,6 @@
 // The dtype, device and shape rules of elementwise ops.
 #include <tally/core/error.h>
+#include <tally/core/require.h>
 #include <tally/ops/elementwise_record.h>
 
 namespace tally::detail {
@@ -42,12 +43,15 @@ Shape broadcast_strides(const Tensor& tensor, const Shape& shape) {
   return strides;
 }
 
-Tensor loop_input(Result result, const Tensor& x, Where where) {
+Tensor loop_input(const char* name, Result result, const Tensor& x, Where where) {
+  require_defined(name, x, where);
   return result == Result::real && !is_floating(x.dtype()) ? x.to(float32, where) : x;
 }
 
 Pair::Pair(const char* name, Result result, const Operand& left, const Operand& right, Where where) {
   if (!left.is_tensor() && !right.is_tensor()) throw ShapeError(name, "two numbers and no tensor", where);
+  for (const Operand* side : {&left, &right})
+    if (side->is_tensor()) require_defined(name, side->tensor(), where);
   const Tensor& first = left.is_tensor() ? left.tensor() : right.tensor();
   device = first.device();
   shape = first.shape();

@@ -21,7 +21,7 @@ namespace detail {
 [[noreturn]] void throw_host_only(const char* name, Where where);
 
 /// x as a one-sided op reads it.
-Tensor loop_input(Result result, const Tensor& x, Where where);
+Tensor loop_input(const char* name, Result result, const Tensor& x, Where where);
 
 /// One side of a two-sided op; `tensor` is undefined for a number.
 struct Side {
@@ -61,7 +61,7 @@ Tensor linear_pull(const Loop& loop, const char* name, const Tensor& grad, const
 
 template <class Loops, class Op> Tensor record_map(const Op& op, const Tensor& input, Where where) {
   constexpr Result kResult = result_of<Op>();
-  const Tensor x = loop_input(kResult, input, where);
+  const Tensor x = loop_input(op.name, kResult, input, where);
   Tensor y = empty(x.shape(), like(kResult == Result::boolean ? boolean : x.dtype(), x.device()), where);
   Loops::run(Forward<Op>{op}, y, Inputs<1>{x}, x.dtype(), op.name, where);
   if (!is_floating(y.dtype())) return y;

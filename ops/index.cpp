@@ -3,6 +3,7 @@
 #include <tally/autograd/record.h>
 #include <tally/core/dims.h>
 #include <tally/core/error.h>
+#include <tally/core/require.h>
 #include <tally/ops/cpu/index.h>
 #include <tally/ops/cuda/index.h>
 #include <tally/ops/view.h>
@@ -11,6 +12,8 @@ namespace tally {
 namespace {
 
 void check_positions(const char* op, const Tensor& x, const Tensor& index, Where where) {
+  detail::require_defined(op, x, where);
+  detail::require_defined(op, index, where);
   if (index.dtype() != int64)
     throw DTypeError(op, "positions are int64, not " + describe(index) + "; use .to(int64)", where);
   if (index.device() != x.device())

@@ -4,6 +4,7 @@
 #include <tally/core/dims.h>
 #include <tally/core/error.h>
 #include <tally/core/raw.h>
+#include <tally/core/require.h>
 #include <tally/ops/view.h>
 
 namespace tally {
@@ -12,6 +13,7 @@ namespace {
 // The tensors with one dtype, on one device.
 std::vector<Tensor> alike(const char* op, const std::vector<Tensor>& tensors, Where where) {
   if (tensors.empty()) throw ShapeError(op, "the list of tensors is empty", where);
+  for (const Tensor& x : tensors) detail::require_defined(op, x, where);
   DType dtype = tensors[0].dtype();
   for (const Tensor& x : tensors) {
     if (x.device() != tensors[0].device())

@@ -3,6 +3,7 @@
 #include <tally/autograd/record.h>
 #include <tally/core/error.h>
 #include <tally/core/raw.h>
+#include <tally/core/require.h>
 #include <tally/ops/cpu/matmul.h>
 #include <tally/ops/cuda/matmul.h>
 #include <tally/ops/reduce.h>
@@ -79,6 +80,8 @@ Tensor product_of_stacks(const Tensor& a, const Tensor& b, Where where) {
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, Where where) {
+  detail::require_defined("matmul", a, where);
+  detail::require_defined("matmul", b, where);
   if (a.dim() == 0 || b.dim() == 0)
     throw ShapeError("matmul", operands(a, b) + ": a 0-d tensor is no matrix; use *", where);
   const DType dtype = common_dtype("matmul", a, b, where);
@@ -113,6 +116,8 @@ Tensor linear_of_rows(const Tensor& x, const Tensor& weight, const Tensor& bias,
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Where where) {
+  detail::require_defined("linear", x, where);
+  detail::require_defined("linear", weight, where);
   if (x.dim() == 0 || weight.dim() != 2 || x.size(-1) != weight.size(1))
     throw ShapeError("linear", "input " + describe(x) + " does not fit weight " + describe(weight), where);
   if (bias.defined() && bias.shape() != Shape{weight.size(0)})

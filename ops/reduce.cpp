@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <tally/core/error.h>
+#include <tally/core/require.h>
 #include <tally/ops/reduce_front.h>
 #include <tally/ops/reduce_gradient.h>
 #include <tally/ops/reduce_with.h>
@@ -107,8 +108,12 @@ VarAndMean var_mean(const Tensor& x, Dims dims, Correction correction, KeepDim k
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape, Where where) {
+  detail::require_defined("sum_to", x, where);
   if (x.shape() == shape) return x;
   const int lead = x.dim() - shape.size();
+  bool fits = lead >= 0;
+  for (int d = lead; fits && d < x.dim(); ++d) fits = shape[d - lead] == 1 || shape[d - lead] == x.shape()[d];
+  if (!fits) throw ShapeError("sum_to", describe(x) + " was not broadcast from " + to_string(shape), where);
   std::vector<std::int64_t> dims;
   for (int d = 0; d < x.dim(); ++d)
     if (d < lead || (shape[d - lead] == 1 && x.shape()[d] != 1)) dims.push_back(d);

@@ -5,6 +5,7 @@
 #include <tally/autograd/record.h>
 #include <tally/core/dims.h>
 #include <tally/core/error.h>
+#include <tally/core/require.h>
 #include <tally/ops/binary.h>
 #include <tally/ops/join.h>
 #include <tally/ops/operators.h>
@@ -111,6 +112,7 @@ Tensor log_sum_along(const Tensor& x, Way way, Where where) {
 
 // The front end: checks, one dim at least, the type that the loops compute in, and back.
 template <class F> Tensor along(const char* op, const Tensor& x, std::int64_t dim, Where where, F&& f) {
+  detail::require_defined(op, x, where);
   const int d = normalize_dim(op, dim, x.dim(), where);
   const bool half = x.dtype() == float16 || x.dtype() == bfloat16;
   const Tensor input = half ? x.to(float32, where) : is_floating(x.dtype()) ? x : x.to(int64, where);
@@ -119,6 +121,7 @@ template <class F> Tensor along(const char* op, const Tensor& x, std::int64_t di
 }
 
 void require_floating(const char* op, const Tensor& x, Where where) {
+  detail::require_defined(op, x, where);
   if (!is_floating(x.dtype())) throw DTypeError(op, describe(x) + " is not floating; use .to(float32)", where);
 }
 
@@ -145,6 +148,7 @@ Tensor logcumsumexp(const Tensor& x, std::int64_t dim, Where where) {
 
 Tensor recurrence(const Tensor& a, const Tensor& b, std::int64_t dim, Where where) {
   require_floating("recurrence", a, where);
+  detail::require_defined("recurrence", b, where);
   if (a.device() != b.device())
     throw DeviceError("recurrence", describe(a) + " and " + describe(b) + " are on different devices", where);
   if (a.shape() != b.shape())

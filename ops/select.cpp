@@ -6,6 +6,7 @@
 
 #include <tally/autograd/no_grad.h>
 #include <tally/core/error.h>
+#include <tally/core/require.h>
 #include <tally/ops/index.h>
 #include <tally/ops/join.h>
 #include <tally/ops/operators.h>
@@ -19,6 +20,7 @@ namespace {
 /// The reduced dims as one last dim, and the shape of a result.
 struct Rows {
   Rows(const char* op, const Tensor& x, const Dims& dims, KeepDim keep, Where where) {
+    detail::require_defined(op, x, where);
     const DimSet reduced(op, dims, x.dim(), where);
     std::vector<std::int64_t> order, last;
     std::int64_t length = 1;

@@ -2,6 +2,7 @@
 
 #include <tally/autograd/record.h>
 #include <tally/core/error.h>
+#include <tally/core/require.h>
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce.h>
 #include <tally/ops/reduce_backend.h>
@@ -10,6 +11,7 @@
 namespace tally {
 
 detail::ShiftedSums detail::shifted_sums(const char* op, const Tensor& x, const Dims& dims, Where where) {
+  require_defined(op, x, where);
   if (!is_floating(x.dtype())) throw DTypeError(op, describe(x) + " is not floating; use .to(float32)", where);
   const ReducePlan plan = plan_reduction(op, x, dims, keepdim, where);
   const DType computed = x.dtype() == float64 ? float64 : float32;

@@ -5,6 +5,7 @@
 
 #include <tally/autograd/record.h>
 #include <tally/core/error.h>
+#include <tally/core/require.h>
 #include <tally/core/strided.h>
 #include <tally/ops/reduce.h>
 
@@ -59,6 +60,7 @@ std::optional<Shape> strides_for(const Tensor& x, const Shape& shape) {
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Shape& wanted, Where where) {
+  detail::require_defined("reshape", x, where);
   const Shape shape = infer(x, wanted, where);
   if (shape == x.shape()) return x;
   const std::optional<Shape> strides = strides_for(x, shape);
@@ -69,6 +71,7 @@ Tensor reshape(const Tensor& x, const Shape& wanted, Where where) {
 }
 
 Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end, Where where) {
+  detail::require_defined("flatten", x, where);
   if (x.dim() == 0) return reshape(x, {1}, where);
   const int first = normalize_dim("flatten", start, x.dim(), where);
   const int last = normalize_dim("flatten", end, x.dim(), where);
@@ -87,6 +90,7 @@ Tensor flatten(const Tensor& x, std::int64_t start, std::int64_t end, Where wher
 }
 
 Tensor permute(const Tensor& x, const Dims& dims, Where where) {
+  detail::require_defined("permute", x, where);
   if (dims.size() != x.dim())
     throw ShapeError("permute", std::to_string(dims.size()) + " dims listed for " + describe(x), where);
   DimSet("permute", dims, x.dim(), where);  // refuses repetitions
@@ -104,6 +108,7 @@ Tensor permute(const Tensor& x, const Dims& dims, Where where) {
 }
 
 Tensor transpose(const Tensor& x, std::int64_t a, std::int64_t b, Where where) {
+  detail::require_defined("transpose", x, where);
   const int i = normalize_dim("transpose", a, x.dim(), where), j = normalize_dim("transpose", b, x.dim(), where);
   Shape shape = x.shape(), strides = x.strides();
   if (i == j) return x;
@@ -115,17 +120,20 @@ Tensor transpose(const Tensor& x, std::int64_t a, std::int64_t b, Where where) {
 }
 
 Tensor t(const Tensor& x, Where where) {
+  detail::require_defined("t", x, where);
   if (x.dim() > 2) throw ShapeError("t", describe(x) + " is no matrix; name the dims: transpose(x, a, b)", where);
   return x.dim() < 2 ? x : transpose(x, 0, 1, where);
 }
 
 Tensor unsqueeze(const Tensor& x, std::int64_t dim, Where where) {
+  detail::require_defined("unsqueeze", x, where);
   Shape shape = x.shape();
   shape.insert(normalize_dim("unsqueeze", dim, x.dim() + 1, where), 1);
   return reshape(x, shape, where);
 }
 
 Tensor squeeze(const Tensor& x, const Dims& dims, Where where) {
+  detail::require_defined("squeeze", x, where);
   const DimSet chosen("squeeze", dims, x.dim(), where);
   Shape shape;
   for (int i = 0; i < x.dim(); ++i)
@@ -136,6 +144,7 @@ Tensor squeeze(const Tensor& x, const Dims& dims, Where where) {
 namespace {
 
 Tensor repeat(const char* op, const Tensor& x, const Shape& shape, Where where) {
+  detail::require_defined(op, x, where);
   const int lead = shape.size() - x.dim();
   bool fits = lead >= 0;
   for (int i = 0; fits && i < shape.size(); ++i)
@@ -153,6 +162,7 @@ Tensor repeat(const char* op, const Tensor& x, const Shape& shape, Where where) 
 }  // namespace
 
 Tensor expand(const Tensor& x, const Shape& wanted, Where where) {
+  detail::require_defined("expand", x, where);
   Shape shape = wanted;
   const int lead = shape.size() - x.dim();
   for (int i = std::max(lead, 0); i < shape.size(); ++i)
@@ -161,6 +171,7 @@ Tensor expand(const Tensor& x, const Shape& wanted, Where where) {
 }
 
 Tensor expand_as(const Tensor& x, const Tensor& other, Where where) {
+  detail::require_defined("expand_as", other, where);
   return repeat("expand_as", x, other.shape(), where);
 }
 

@@ -6,6 +6,7 @@
 #include <tally/autograd/record.h>
 #include <tally/core/error.h>
 #include <tally/core/raw.h>
+#include <tally/core/require.h>
 
 namespace tally {
 namespace {
@@ -50,6 +51,7 @@ Tensor positions(const char* op, const Tensor& x, int dim, std::int64_t start, s
 
 // A dim of a tensor that must have one.
 int dim_of(const char* op, const Tensor& x, std::int64_t dim, Where where) {
+  detail::require_defined(op, x, where);
   if (x.dim() == 0) throw ShapeError(op, describe(x) + " has no dims", where);
   return normalize_dim(op, dim, x.dim(), where);
 }

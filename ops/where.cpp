@@ -1,5 +1,6 @@
 #include <tally/ops/where.h>
 
+#include <tally/core/require.h>
 #include <tally/ops/binary_ops.h>
 #include <tally/ops/library_loops.h>
 #include <tally/ops/reduce.h>
@@ -10,6 +11,7 @@ Tensor where(const Tensor& condition, const Operand& left, const Operand& right,
   if (!left.is_tensor() && !right.is_tensor())
     throw ShapeError("where", "two numbers have no dtype to take; give one as a tensor", where);
   const detail::Pair pair("where", Result::same, left, right, where);
+  detail::require_defined("where", condition, where);
   if (condition.device() != pair.device)
     throw DeviceError("where", "condition " + describe(condition) + ", choices on " + name_of(pair.device), where);
   const Shape shape = broadcast_shapes("where", condition.shape(), pair.shape, where);
@@ -31,6 +33,8 @@ Tensor where(const Tensor& condition, const Operand& left, const Operand& right,
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Number value, Where where) {
+  detail::require_defined("masked_fill", x, where);
+  detail::require_defined("masked_fill", mask, where);
   if (broadcast_shapes("masked_fill", mask.shape(), x.shape(), where) != x.shape())
     throw ShapeError("masked_fill", "mask " + describe(mask) + " does not broadcast to " + describe(x), where);
   return tally::where(mask, value, x, where);
