@@ -6,12 +6,10 @@
 //   name                       of the op, for messages
 //   accepts<T>, Result<T>      optional: which element types (default: all) and what it gives (default: T)
 //   Acc<C>                     the accumulator, plain data
-//   identity<C>()              the accumulator of nothing, exact: combine(identity, a) is a bit for bit. Left out, the
-//   op
-//                              throws on nothing, as max does.
-//   nothing<C>()               optional, without identity: an accumulator that merges with any other to that other;
-//   never
-//                              a result
+//   identity<C>()              the accumulator of nothing, exact: combine(identity, a) is a bit for bit. Left out,
+//                              the op throws on nothing, as max does
+//   nothing<C>()               optional, without identity: an accumulator that merges with any other to
+//                              that other; never a result
 //   any_order<C>               optional: true where merges in any order give the same accumulator, any NaN for any NaN;
 //                              kernels may then merge as suits them
 //   lift(x) or lift(x, i)      one element, with its index in the list where the op needs it
@@ -38,6 +36,10 @@
 #include <tally/ops/reduction_order.h>
 
 namespace tally {
+
+/// For `accepts` and `Result`: float types only, and integers and bool giving int64.
+template <class T> inline constexpr bool floats_only = is_float_type<T>;
+template <class T> using Widened = std::conditional_t<is_float_type<T>, T, std::int64_t>;
 
 /// Two results of one reduction.
 template <class A, class B> struct Pair {

@@ -1,4 +1,4 @@
-// The arithmetic of the reductions that need the order, on vectors of lanes: the same formulas as ops/reductions.h in
+// The arithmetic of the reductions that need the order, on vectors of lanes: the same formulas as ops/reductions/ in
 // the same order, without the cases that leave the comfortable range. Those set `bad`, and the general loops take over.
 // A number that stays normal (or an exact zero) at every step rounds as if its exponent had no bounds.
 #pragma once
