@@ -18,6 +18,7 @@
 
 namespace tally {
 
+/// How the graph is walked.
 struct BackwardOptions {
   bool retain_graph = false;  // keep what was saved, so that the graph can be walked again
   bool create_graph = false;  // record the walk itself, for second derivatives; implies retain_graph

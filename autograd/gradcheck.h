@@ -21,12 +21,14 @@
 
 namespace tally {
 
+/// What is checked and how much is told.
 struct GradCheckOptions {
   std::uint64_t seed = 0;          // of the cotangent and of the entries sampled
   std::int64_t max_entries = 200;  // an input; of larger inputs this many are sampled
   std::size_t report = 8;          // the worst entries that the result lists
 };
 
+/// Of one entry and of the whole: inconclusive where values decide nothing.
 enum class Verdict { right, wrong, inconclusive };
 
 /// What a wrong (or undecided) entry looks like.
@@ -44,6 +46,7 @@ enum class Cause {
   kink,            // the one-sided slopes differ: the values decide nothing here
   noise,           // the values are too coarse, or not smooth enough, for a derivative
 };
+/// In words, as explain() shows it.
 const char* name_of(Cause cause);
 
 /// One entry of the gradient of the weighted outputs.
@@ -58,13 +61,16 @@ struct GradCheckEntry {
   double factor = 1;  // analytic / numeric, of Cause::factor
   int output = -1;    // the output where the difference is largest, if it was looked for
   Shape output_element = {};
+  /// |analytic - numeric|.
   double error() const;
 };
 
+/// What a check found.
 struct GradCheck {
   /// Something was decided and nothing is wrong.
   bool ok() const { return verdict() == Verdict::right; }
   explicit operator bool() const { return ok(); }
+  /// Wrong if anything is, else right if something was decided.
   Verdict verdict() const;
   /// The whole result for a reader: entries with both values, estimated errors and suspected causes.
   std::string explain() const;
@@ -84,6 +90,7 @@ GradCheck gradcheck_function(const TensorFunction& f, const std::vector<Tensor>&
 GradCheck gradgradcheck_function(const TensorFunction& f, const std::vector<Tensor>& inputs,
                                  GradCheckOptions options = {}, Where where = Where::here());
 
+/// The two above for any f that as_tensor_function takes.
 template <class F>
 GradCheck gradcheck(F f, const std::vector<Tensor>& inputs, GradCheckOptions options = {},
                     Where where = Where::here()) {

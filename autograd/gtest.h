@@ -1,8 +1,11 @@
 // GoogleTest matchers for tensors and gradients. Needs GoogleTest and GMock; nothing else of the library includes it.
 //
 //   EXPECT_THAT(cube, PassesGradCheck(randn({3, 4})));
-//   EXPECT_THAT([](const Tensor& x) { return sum(x, 0); }, PassesGradCheck(randn({3, 4})));  // a library op: as a
-//   lambda EXPECT_THAT(sum(x), AllClose(tensor({30.0}), 1e-6));
+//   EXPECT_THAT(sum(x), AllClose(tensor({30.0}), 1e-6));
+//
+// A library op goes in as a lambda, since its last argument is the caller's line:
+//
+//   EXPECT_THAT([](const Tensor& x) { return sum(x, 0); }, PassesGradCheck(randn({3, 4})));
 #pragma once
 
 #include <gmock/gmock.h>
@@ -155,6 +158,7 @@ inline ::testing::Matcher<const Tensor&> BitEqual(Tensor expected) {
   return detail::BitEqualMatcher{std::move(expected)};
 }
 
+/// Just these extents.
 inline ::testing::Matcher<const Tensor&> HasShape(Shape shape) { return detail::HasShapeMatcher{shape}; }
 
 /// On a function of the inputs: its gradients are right (autograd/gradcheck.h).

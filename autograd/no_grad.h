@@ -7,6 +7,7 @@
 
 namespace tally {
 
+/// Whether this thread records.
 bool grad_enabled();
 
 /// Sets the flag for a scope and restores it, also when an exception leaves.

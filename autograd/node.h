@@ -18,6 +18,7 @@ struct Edge {
   Shape shape;
   DType dtype = float32;
   Device device = cpu;
+  /// Whether any gradient goes there.
   bool wanted() const { return node != nullptr || leaf.defined(); }
 };
 
@@ -29,6 +30,7 @@ struct SavedTensor {
   int output = -1;  // which result of the op, or -1 for any other tensor
 };
 
+/// A recorded op; the closure given to record() is its backward.
 struct Node : std::enable_shared_from_this<Node> {
   Node(const char* name, Where where);
   virtual ~Node();

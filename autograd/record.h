@@ -25,12 +25,14 @@ namespace tally {
 /// The tensors an op read, without copying handles: {x, y}, or a vector.
 class InputList {
  public:
+  /// One of them.
   struct Ref {
     Ref(const Tensor& tensor) : tensor(&tensor) {}  // NOLINT: a tensor is an input
     const Tensor* tensor;
   };
   InputList(std::initializer_list<Ref> inputs) : size_(inputs.size()) { refs_ = std::data(inputs); }  // for one call
   InputList(const std::vector<Tensor>& inputs) : tensors_(inputs.data()), size_(inputs.size()) {}     // NOLINT
+  /// How many, and each.
   std::size_t size() const { return size_; }
   const Tensor& operator[](std::size_t i) const { return refs_ ? *refs_[i].tensor : tensors_[i]; }
 
@@ -43,10 +45,12 @@ class InputList {
 /// Stands in `saving` for the recorded result: `output`, or `output[i]` of several. Backward gets it with its node.
 struct OutputTag {
   int index = 0;
+  /// Result i of several.
   constexpr OutputTag operator[](int i) const { return {i}; }
 };
 inline constexpr OutputTag output{};
 
+/// One thing in `saving`: a tensor, or a result of the op.
 struct SavedArgument {
   SavedArgument(const Tensor& tensor) : tensor(&tensor) {}  // NOLINT
   SavedArgument(OutputTag tag) : output(tag.index) {}       // NOLINT
@@ -54,6 +58,7 @@ struct SavedArgument {
   int output = -1;
 };
 
+/// What saving() gives.
 template <std::size_t N> struct Saving { std::array<SavedArgument, N> arguments; };
 
 /// Lists what backward keeps; the closure receives these after the gradient, in this order.

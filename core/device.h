@@ -5,9 +5,12 @@
 
 namespace tally {
 
+/// The CPU, or the one current CUDA device (core/cuda/device.h).
 enum class Device : unsigned char { cpu, cuda };
-inline constexpr Device cpu = Device::cpu, cuda = Device::cuda;
+inline constexpr Device cpu = Device::cpu;
+inline constexpr Device cuda = Device::cuda;
 
+/// Whether this build has a CUDA half. A device need not be there: is_available() asks for that.
 #if defined(TALLY_WITH_CUDA)
 inline constexpr bool kHasCuda = true;
 #else
@@ -18,6 +21,7 @@ inline constexpr bool kHasCuda = false;
 struct Cpu {};
 struct Cuda {};
 
+/// "cpu" or "cuda".
 inline const char* name_of(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
 
 namespace detail {

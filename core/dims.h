@@ -10,6 +10,7 @@
 
 namespace tally {
 
+/// An integer that is no bool.
 template <class T>
 concept Integer = std::integral<T> && !std::is_same_v<T, bool>;
 
@@ -23,6 +24,7 @@ struct Dim {
 /// The dims an op works over; none or {} means all. Takes integers, never bool.
 class Dims {
  public:
+  /// None, one, or a list.
   Dims() = default;
   template <Integer T> Dims(T dim) : dims_{static_cast<std::int64_t>(dim)} {}  // NOLINT
   Dims(std::initializer_list<Dim> dims) {
@@ -32,7 +34,9 @@ class Dims {
     for (std::int64_t dim : dims) dims_.push_back(dim);
   }
 
+  /// Whether none is listed, which means all.
   bool all() const { return dims_.empty(); }
+  /// The list as it was given, not yet checked against a tensor.
   int size() const { return dims_.size(); }
   std::int64_t operator[](int i) const { return dims_[i]; }
 
@@ -42,22 +46,27 @@ class Dims {
 
 /// Whether reduced dims stay as size 1. Takes bool only.
 struct KeepDim {
+  /// Not kept, unless said otherwise.
   constexpr KeepDim() = default;
   template <class T>
   requires std::is_same_v<T, bool>
   constexpr KeepDim(T keep) : value(keep) {}  // NOLINT
   bool value = false;
 };
+/// sum(x, 0, keepdim).
 inline constexpr KeepDim keepdim{true};
 
 /// What var and std subtract from the count: any real; `population` = 0 divides by n, `sample` = 1 by n - 1.
 struct Correction {
+  /// n - value is computed in double and rounded once.
   template <class T>
   requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) explicit constexpr Correction(T value)
       : value(static_cast<double>(value)) {}
   double value;
 };
-inline constexpr Correction population{0}, sample{1};
+/// The two that have names.
+inline constexpr Correction population{0};
+inline constexpr Correction sample{1};
 
 /// `dim` counted from the front. Throws IndexError with the valid range; a 0-d tensor takes 0 and -1.
 int normalize_dim(const char* op, std::int64_t dim, int rank, Where where);
@@ -65,7 +74,9 @@ int normalize_dim(const char* op, std::int64_t dim, int rank, Where where);
 /// One bit a dim of a `rank`-d tensor. Throws IndexError for a dim out of range, ShapeError for one listed twice.
 class DimSet {
  public:
+  /// `op` and `where` are for the errors.
   DimSet(const char* op, const Dims& dims, int rank, Where where);
+  /// Whether dim, counted from the front, is in it.
   bool contains(int dim) const { return (bits_ >> dim) & 1; }
 
  private:

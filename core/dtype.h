@@ -9,13 +9,25 @@
 
 namespace tally {
 
+/// What an element is: IEEE floats of 4, 8 and 2 bytes, bfloat16 (the upper half of a float32), integers, one byte a
+/// bool.
 enum class DType : std::uint8_t { float32, float64, float16, bfloat16, int64, int32, uint8, boolean };
 
-inline constexpr DType float32 = DType::float32, float64 = DType::float64, float16 = DType::float16,
-                       bfloat16 = DType::bfloat16, int64 = DType::int64, int32 = DType::int32, uint8 = DType::uint8,
-                       boolean = DType::boolean;
+/// Short names: zeros({3}, {.dtype = float64}).
+inline constexpr DType float32 = DType::float32;
+inline constexpr DType float64 = DType::float64;
+inline constexpr DType float16 = DType::float16;
+inline constexpr DType bfloat16 = DType::bfloat16;
+inline constexpr DType int64 = DType::int64;
+inline constexpr DType int32 = DType::int32;
+inline constexpr DType uint8 = DType::uint8;
+inline constexpr DType boolean = DType::boolean;
 
-template <class T> struct TypeTag { using type = T; };
+/// A type as a value, for visit().
+template <class T> struct TypeTag {
+  /// The type itself.
+  using type = T;
+};
 
 /// f(TypeTag<T>{}) for the C++ type of `dtype`.
 template <class F> decltype(auto) visit(DType dtype, F&& f) {
@@ -40,6 +52,7 @@ template <class F> decltype(auto) visit(DType dtype, F&& f) {
   return f(TypeTag<float>{});
 }
 
+/// Whether T is a 2-byte float; any float.
 template <class T> inline constexpr bool is_half_type = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 template <class T> inline constexpr bool is_float_type = std::is_floating_point_v<T> || is_half_type<T>;
 
@@ -47,6 +60,7 @@ template <class T> inline constexpr bool is_float_type = std::is_floating_point_
 template <class T>
 using Compute = std::conditional_t<is_half_type<T>, float, std::conditional_t<is_float_type<T>, T, std::int64_t>>;
 
+/// The dtype that holds T. Other integers of 4 and 8 bytes count as int32 and int64; anything else does not compile.
 template <class T> constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, float>)
     return DType::float32;
@@ -68,6 +82,7 @@ template <class T> constexpr DType dtype_of() {
   }
 }
 
+/// Whether it is one of the four floats, which alone carry gradients.
 constexpr bool is_floating(DType dtype) { return dtype <= DType::bfloat16; }
 
 /// Bytes an element.
@@ -89,6 +104,7 @@ constexpr std::size_t size_of(DType dtype) {
   return 1;
 }
 
+/// "float32", …, and "bool" for boolean.
 const char* name_of(DType dtype);
 
 /// The dtype of an expression of both: the wider float, the wider integer, the float of a mixed pair;

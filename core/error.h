@@ -17,11 +17,13 @@ std::string layout(const std::string& op, const std::string& text, Where where);
 /// An error of the standard family `Base` that also knows the op it came from and the caller's line.
 template <class Base> class ErrorOf : public Base {
  public:
+  /// "op: text", with the caller's line under it where there is one.
   ErrorOf(std::string op, const std::string& text, Where where)
       : Base(detail::layout(op, text, where)), op_(std::move(op)), where_(where) {}
   /// The same error with a further line of text, such as the op in whose backward it was thrown.
   ErrorOf(const ErrorOf& error, const std::string& line)
       : Base(error.what() + ("\n  " + line)), op_(error.op_), where_(error.where_) {}
+  /// The op's name and the caller's line.
   const std::string& op() const noexcept { return op_; }
   Where where() const noexcept { return where_; }
 

@@ -97,15 +97,20 @@ concept Arithmetic = std::is_arithmetic_v<T>;
 }
 
 // The members are inlined always: see math/isa.h for why no body may be left to the linker.
+
+/// IEEE's 2-byte float: 11 significant bits, largest 65504. From others it rounds once to nearest even, subnormals
+/// kept.
 struct Float16 {
   std::uint16_t bits;
 
+  /// Uninitialised, or rounded from a number.
   Float16() = default;
   [[gnu::always_inline]] TALLY_HD constexpr explicit Float16(float x) : bits(detail::float_to_float16(x)) {}
   [[gnu::always_inline]] TALLY_HD constexpr explicit Float16(double x) : bits(detail::round_to_half<10>(x)) {}
   [[gnu::always_inline]] TALLY_HD constexpr explicit Float16(std::integral auto i)
       : Float16(detail::sticky_double(i)) {}
 
+  /// The value as T; exact for float and double.
   template <detail::Arithmetic T> [[gnu::always_inline]] TALLY_HD constexpr explicit operator T() const {
     return static_cast<T>(detail::float16_to_float(bits));
   }
@@ -113,20 +118,25 @@ struct Float16 {
   [[gnu::always_inline]] TALLY_HD friend constexpr bool operator==(Float16 a, Float16 b) {
     return static_cast<float>(a) == static_cast<float>(b);
   }
+  /// The number that has these bits.
   [[gnu::always_inline]] TALLY_HD static constexpr Float16 from_bits(std::uint16_t bits) {
     return math::bit_cast<Float16>(bits);
   }
 };
 
+/// The upper half of a float32: 8 significant bits and its range. From others it rounds once to nearest even,
+/// subnormals kept.
 struct BFloat16 {
   std::uint16_t bits;
 
+  /// Uninitialised, or rounded from a number.
   BFloat16() = default;
   [[gnu::always_inline]] TALLY_HD constexpr explicit BFloat16(float x) : bits(detail::float_to_bfloat16(x)) {}
   [[gnu::always_inline]] TALLY_HD constexpr explicit BFloat16(double x) : bits(detail::round_to_half<7>(x)) {}
   [[gnu::always_inline]] TALLY_HD constexpr explicit BFloat16(std::integral auto i)
       : BFloat16(detail::sticky_double(i)) {}
 
+  /// The value as T; exact for float and double.
   template <detail::Arithmetic T> [[gnu::always_inline]] TALLY_HD constexpr explicit operator T() const {
     return static_cast<T>(math::bit_cast<float>(std::uint32_t{bits} << 16));
   }
@@ -134,6 +144,7 @@ struct BFloat16 {
   [[gnu::always_inline]] TALLY_HD friend constexpr bool operator==(BFloat16 a, BFloat16 b) {
     return static_cast<float>(a) == static_cast<float>(b);
   }
+  /// The number that has these bits.
   [[gnu::always_inline]] TALLY_HD static constexpr BFloat16 from_bits(std::uint16_t bits) {
     return math::bit_cast<BFloat16>(bits);
   }

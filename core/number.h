@@ -7,8 +7,10 @@
 
 namespace tally {
 
+/// An arithmetic value of any type that remembers whether it was a bool, an integer or a real.
 class Number {
  public:
+  /// Integers keep 63 bits, everything else goes through double.
   template <class T>
   requires std::is_arithmetic_v<T>
   constexpr Number(T value)  // NOLINT: numbers convert by themselves
@@ -18,6 +20,7 @@ class Number {
               : std::is_integral_v<T> ? Kind::integer
                                       : Kind::real) {}
 
+  /// What it was; only a real one makes an integer tensor floating.
   enum class Kind : unsigned char { boolean, integer, real };
   Kind kind() const { return kind_; }
   bool is_real() const { return kind_ == Kind::real; }

@@ -19,6 +19,7 @@ void parallel_for(std::int64_t count, std::int64_t grain, const std::function<vo
 /// enough to change that for all threads.
 class FloatGuard {
  public:
+  /// On this thread; the destructor restores what was.
   FloatGuard();
   ~FloatGuard();
   FloatGuard(const FloatGuard&) = delete;

@@ -16,6 +16,7 @@ namespace tally {
 /// elements, dims longer than 6 show their first and last 3 around "...". Waits for the device.
 std::string to_string(const Tensor& tensor);
 
+/// As to_string and name_of give them.
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 std::ostream& operator<<(std::ostream& out, DType dtype);

@@ -13,6 +13,7 @@
 
 namespace tally {
 
+/// One counter's worth of random bits.
 struct Words4 {
   std::uint32_t word[4];
 };
@@ -36,6 +37,7 @@ TALLY_HD inline Words4 philox(std::uint64_t seed, std::uint64_t counter) {
   return {{c0, c1, c2, c3}};
 }
 
+/// In [0, 1): the upper 24 bits of a word, or the upper 53 of two.
 TALLY_HD inline float uniform_of(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 TALLY_HD inline double uniform_of(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>((static_cast<std::uint64_t>(high) << 32 | low) >> 11) * 0x1p-53;
@@ -44,7 +46,9 @@ TALLY_HD inline double uniform_of(std::uint32_t high, std::uint32_t low) {
 /// A place in a stream of random numbers. Copyable, so a checkpoint keeps it as two numbers.
 class Generator {
  public:
+  /// At the start of the stream of `seed`.
   explicit Generator(std::uint64_t seed = 0) : seed_(seed) {}
+  /// The stream, and the counter in it that the next draw starts at.
   std::uint64_t seed() const { return seed_; }
   std::uint64_t offset() const { return offset_; }
   void set_offset(std::uint64_t offset) { offset_ = offset; }
@@ -66,7 +70,8 @@ Generator& default_generator();
 /// Starts this thread's default generator anew.
 void manual_seed(std::uint64_t seed);
 
-/// Fills `target` (floating) with uniforms in [0, 1), or with standard normals (Box-Muller of two uniforms).
+/// Fills `target` with uniforms in [0, 1), or with standard normals (Box, Muller: A Note on the Generation of Random
+/// Normal Deviates, 1958; two uniforms each). DTypeError unless it is floating.
 void fill_uniform(const Tensor& target, Generator& generator);
 void fill_normal(const Tensor& target, Generator& generator);
 /// A permutation of 0..n-1, made on the host (Fisher-Yates, one 64-bit draw a step).

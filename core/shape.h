@@ -17,18 +17,21 @@ inline constexpr int kMaxDims = 8;
 /// A short list of extents or strides. Value type; equal by value.
 class Shape {
  public:
+  /// 0-d, or from sizes. More than kMaxDims are a ShapeError.
   constexpr Shape() = default;
   Shape(std::initializer_list<std::int64_t> sizes) : Shape(sizes.begin(), sizes.size()) {}
   Shape(const std::vector<std::int64_t>& sizes)
       : Shape(sizes.data(), sizes.size()) {}  // NOLINT: a list of sizes is a shape
   Shape(const std::int64_t* sizes, std::size_t count);
 
+  /// How many dims; each by its place, 0 to size() - 1, unchecked.
   int size() const { return rank_; }
   bool empty() const { return rank_ == 0; }
   std::int64_t operator[](int i) const { return sizes_[i]; }
   std::int64_t& operator[](int i) { return sizes_[i]; }
   const std::int64_t* begin() const { return sizes_.data(); }
   const std::int64_t* end() const { return sizes_.data() + rank_; }
+  /// At the end, before `position`, and without it. ShapeError beyond kMaxDims.
   void push_back(std::int64_t size);
   void insert(int position, std::int64_t size);
   void erase(int position);
@@ -36,6 +39,7 @@ class Shape {
   /// The product of all sizes; 1 for a 0-d shape. Throws ShapeError where it does not fit 63 bits.
   std::int64_t numel() const;
 
+  /// The same dims in the same order.
   friend bool operator==(const Shape& a, const Shape& b) {
     if (a.rank_ != b.rank_) return false;
     for (int i = 0; i < a.rank_; ++i)

@@ -21,15 +21,18 @@ class Storage {
   /// Memory that belongs to someone else; `release` runs when the last tensor on it is gone.
   static std::shared_ptr<Storage> borrow(void* data, std::size_t bytes, Device device, std::function<void()> release);
 
+  /// What the two above use: without `release` the memory is the allocator's.
   Storage(void* data, std::size_t bytes, Device device, std::function<void()> release)
       : data_(static_cast<std::byte*>(data)), bytes_(bytes), device_(device), release_(std::move(release)) {}
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
+  /// On the device; null for 0 bytes there.
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
+  /// Changes in place so far; each counts one on.
   std::uint64_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 

@@ -29,24 +29,33 @@ struct Options {
   bool requires_grad = false;
 };
 
+/// A handle; see the top of this file.
 class Tensor {
  public:
   /// An undefined tensor: stands for "no tensor" and, as an upstream gradient, for zeros.
   Tensor() = default;
+  /// A handle on a body that exists.
   explicit Tensor(std::shared_ptr<TensorBody> body) : body_(std::move(body)) {}
   /// A view of `storage`: `offset` and `strides` in elements.
   Tensor(std::shared_ptr<Storage> storage, std::int64_t offset, Shape shape, Shape strides, DType dtype);
 
+  /// Whether it is a tensor at all. Of one that is not, everything below throws ShapeError.
   bool defined() const { return body_ != nullptr; }
+  /// Extents, and steps in elements; 0 along a broadcast dim.
   const Shape& shape() const;
   const Shape& strides() const;
+  /// How many dims; 0 for a single number.
   int dim() const { return shape().size(); }
   /// Size along `dim`; negative counts from the end. IndexError out of range.
   std::int64_t size(std::int64_t dim, Where where = Where::here()) const;
+  /// How many elements; 1 for a 0-d tensor.
   std::int64_t numel() const { return shape().numel(); }
+  /// What an element is, and where the tensor lives.
   DType dtype() const;
   Device device() const;
+  /// Whether the elements lie row-major without gaps.
   bool is_contiguous() const;
+  /// The memory under this view, and where in it the first element is, in elements.
   const std::shared_ptr<Storage>& storage() const;
   std::int64_t offset() const;
 
@@ -88,30 +97,37 @@ class Tensor {
   bool requires_grad() const;
   /// Asks for a gradient of this leaf. AutogradError on a tensor that an op made, DTypeError unless floating.
   const Tensor& requires_grad_(bool requires_grad = true, Where where = Where::here()) const;
+  /// Whether no recorded op made it.
   bool is_leaf() const;
   /// The accumulated gradient of a leaf; undefined before the first backward and after zero_grad().
   Tensor grad() const;
+  /// Puts a gradient there; AutogradError unless it has the tensor's shape, dtype and device.
   void set_grad(Tensor grad, Where where = Where::here()) const;
+  /// Drops it.
   void zero_grad() const;
   /// The same values without history; shares memory and version.
   Tensor detach() const;
   /// Adds d(this)/d(leaf) to grad() of every leaf. A tensor of more than one element needs `cotangent`.
   void backward(const Tensor& cotangent = {}, Where where = Where::here()) const;
+  /// The same for a tensor of one element, with options (autograd/backward.h).
   void backward(BackwardOptions options, Where where = Where::here()) const;
 
   // In place: values change, the version counts on. AutogradError on a tensor with a node, or on a leaf that requires
   // grad outside no_grad.
+  /// ShapeError in copy_ and add_ for an operand that does not fit this tensor; copy_ converts dtypes and devices.
   const Tensor& fill_(Number value, Where where = Where::here()) const;
   const Tensor& zero_(Where where = Where::here()) const { return fill_(0, where); }
   const Tensor& copy_(const Tensor& source, Where where = Where::here()) const;
   const Tensor& add_(const Tensor& other, Number alpha = 1, Where where = Where::here()) const;
   const Tensor& mul_(Number factor, Where where = Where::here()) const;
 
+  /// What the handle points to; the tensor must be defined.
   TensorBody& body() const { return *body_; }
   /// Whether no other handle and no other view reach this memory.
   bool is_unique() const;
   /// Whether this is the only handle; views of the same memory do not count.
   bool is_unique_handle() const { return body_.use_count() == 1; }
+  /// Whether both are handles on one tensor. (== compares elements.)
   bool is_same(const Tensor& other) const { return body_ == other.body_; }
 
  private:
@@ -140,24 +156,33 @@ struct TensorBody {
 /// "float32 [3, 4] on cpu", as error messages name an operand.
 std::string describe(const Tensor& tensor);
 
-// Factories. `data` of a factory from values is row-major.
+// Factories. Values are row-major. Errors: ShapeError for a negative size or one that 63 bits do not count, DeviceError
+// and OutOfMemoryError from the device.
+
+/// Uninitialised, all one value, 0, or 1.
 Tensor empty(const Shape& shape, Options options = {}, Where where = Where::here());
 Tensor full(const Shape& shape, Number value, Options options = {}, Where where = Where::here());
 Tensor zeros(const Shape& shape, Options options = {}, Where where = Where::here());
 Tensor ones(const Shape& shape, Options options = {}, Where where = Where::here());
-/// start, start + step, ... below `end`; int64 unless a number is real or a dtype is given.
+/// start, start + step, ... below `end`, or above it for a negative step; int64 unless a number is real or a dtype is
+/// given. ValueError unless the step is finite and not 0.
 Tensor arange(Number start, Number end, Number step, Options options, Where where = Where::here());
+/// 0 to end - 1, int64.
 Tensor arange(std::int64_t end, Where where = Where::here());
 /// `count` values from `start` to `end`, both included.
 Tensor linspace(double start, double end, std::int64_t count, Options options = {}, Where where = Where::here());
+/// The n by n matrix with ones on its diagonal.
 Tensor eye(std::int64_t n, Options options = {}, Where where = Where::here());
 
 /// Copies values. tensor({1.0, 2.0}) is float32 (a braced list of numbers takes the default); a vector keeps its type.
+/// ShapeError where rows differ in length or the values do not fill the shape.
 Tensor tensor(std::initializer_list<double> values, Options options = {}, Where where = Where::here());
 Tensor tensor(std::initializer_list<std::initializer_list<double>> rows, Options options = {},
               Where where = Where::here());
+/// What the templates below are made of.
 [[noreturn]] void throw_bad_count(std::size_t values, const Shape& shape, Where where);
 Tensor from_bytes(const void* values, DType dtype, const Shape& shape, Device device, Where where);
+/// From a vector, in a shape, or 1-d.
 template <class T>
 Tensor tensor(const std::vector<T>& values, const Shape& shape, Device device = cpu, Where where = Where::here()) {
   if (static_cast<std::int64_t>(values.size()) != shape.numel()) throw_bad_count(values.size(), shape, where);
@@ -166,11 +191,14 @@ Tensor tensor(const std::vector<T>& values, const Shape& shape, Device device = 
 template <class T> Tensor tensor(const std::vector<T>& values, Where where = Where::here()) {
   return tensor(values, Shape{static_cast<std::int64_t>(values.size())}, cpu, where);
 }
-/// Draws. The stream is Philox of default_generator() (core/random.h); equal on CPU and CUDA.
-Tensor rand(const Shape& shape, Options options = {}, Where where = Where::here());   // uniform in [0, 1)
-Tensor randn(const Shape& shape, Options options = {}, Where where = Where::here());  // standard normal
+
+/// Draws: uniform in [0, 1), standard normal, whole numbers in [low, high), a permutation of 0 to n - 1. The stream is
+/// Philox of default_generator() (core/random.h); equal on CPU and CUDA. DTypeError for rand and randn of integers,
+/// ValueError for an empty range or a negative n.
+Tensor rand(const Shape& shape, Options options = {}, Where where = Where::here());
+Tensor randn(const Shape& shape, Options options = {}, Where where = Where::here());
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Options options = {.dtype = int64},
-               Where where = Where::here());  // uniform in [low, high)
+               Where where = Where::here());
 Tensor randperm(std::int64_t n, Device device = cpu, Where where = Where::here());
 
 }  // namespace tally

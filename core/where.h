@@ -4,10 +4,12 @@
 
 namespace tally {
 
+/// A place in a source file.
 struct Where {
   const char* file = "";
   int line = 0;
 
+  /// The place of the call that leaves the argument out.
   static constexpr Where here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
 };
 

@@ -12,8 +12,9 @@ struct RunningStatistics {
   Tensor batches;    // int64, 0-d
 };
 
+/// Of batch_norm.
 struct BatchNormOptions {
-  bool training = true;
+  bool training = true;   // batch statistics, or the running ones
   double momentum = 0.1;  // weight of the new value
   double eps = 1e-5;
 };

@@ -8,6 +8,7 @@
 
 namespace tally::nn {
 
+/// Beside model and optimizer, what it takes to go on to the same bits.
 struct TrainingState {
   std::int64_t epoch = 0;  // epochs done
   std::int64_t step = 0;   // steps done: the schedule's place

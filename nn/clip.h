@@ -13,12 +13,13 @@ enum class NonFinite : unsigned char {
   skip    // nothing: the caller sees it in the returned norm
 };
 
-/// The norm of all gradients taken together, before clipping, as a 0-d tensor on their device; 0 (on the CPU) where
-/// there is none. Above `max_norm` each gradient is multiplied by max_norm / norm; otherwise not a bit changes.
+/// Clipping by the global norm (Pascanu, Mikolov, Bengio: On the difficulty of training recurrent neural networks, ICML
+/// 2013). The norm of all gradients taken together, before clipping, as a 0-d tensor on their device; 0 (on the CPU)
+/// where there is none. Above `max_norm` each gradient is multiplied by max_norm / norm; otherwise not a bit changes.
 ///
 /// The norm is that of one list in the order of ops/reduction.h within each tensor; the tensors' accumulators combine
 /// by the same tree over the list of parameters, where absent gradients keep their place. It neither overflows nor
-/// underflows in between.
+/// underflows in between. ValueError unless max_norm >= 0 and the order of the norm is above 0.
 Tensor clip_grad_norm_(const NamedTensors& parameters, double max_norm, double norm_type = 2,
                        NonFinite non_finite = NonFinite::raise, Where where = Where::here());
 

@@ -8,7 +8,7 @@
 
 namespace tally {
 
-/// Uniform between `low` and `high`.
+/// Uniform between `low` and `high`, of any shape. ValueError unless low <= high.
 const Tensor& uniform_(const Tensor& tensor, double low, double high, Generator& generator = default_generator(),
                        Where where = Where::here());
 

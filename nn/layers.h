@@ -8,6 +8,7 @@
 
 namespace tally::nn {
 
+/// Of Linear. Parameters are drawn from `generator`.
 struct LinearOptions {
   bool bias = true;
   DType dtype = float32;
@@ -15,7 +16,8 @@ struct LinearOptions {
   Generator& generator = default_generator();
 };
 
-/// y = x Wᵀ + b for x [..., in]; weight [out, in] and bias [out] start uniform in +-1/sqrt(in).
+/// y = x Wᵀ + b for x [..., in]; weight [out, in] and bias [out] start uniform in +-1/sqrt(in). ShapeError for a size
+/// below 1 or an input of another width.
 struct Linear {
   Linear(std::int64_t in, std::int64_t out, LinearOptions options = {}, Where where = Where::here());
   Tensor operator()(const Tensor& x, Where where = Where::here()) const;
@@ -24,6 +26,7 @@ struct Linear {
   Tensor weight, bias;
 };
 
+/// Of BatchNorm1d.
 struct BatchNorm1dOptions {
   double eps = 1e-5;
   double momentum = 0.1;  // weight of the new value in the running statistics
@@ -35,6 +38,7 @@ struct BatchNorm1dOptions {
 
 /// Normalises each of the C features of [N, C] or [N, C, L] by its mean and biased variance over the batch, in
 /// training, or by the running ones, in evaluation; then scales by weight [C] and shifts by bias [C] (batch_norm.h).
+/// ShapeError for another shape, or one value a channel in training.
 struct BatchNorm1d {
   explicit BatchNorm1d(std::int64_t features, BatchNorm1dOptions options = {}, Where where = Where::here());
   Tensor operator()(const Tensor& x, Where where = Where::here()) const;
@@ -45,11 +49,14 @@ struct BatchNorm1d {
   bool training = true;
 };
 
+/// relu(x), for any shape.
 struct ReLU {
   Tensor operator()(const Tensor& x, Where where = Where::here()) const { return relu(x, where); }
 };
 
-/// In training, sets each element to 0 with probability p and scales the others by 1 / (1 - p).
+/// In training, sets each element to 0 with probability p and scales the others by 1 / (1 - p); in evaluation it does
+/// nothing. ValueError unless 0 <= p <= 1. Srivastava, Hinton, Krizhevsky, Sutskever, Salakhutdinov: Dropout, JMLR
+/// 2014.
 struct Dropout {
   explicit Dropout(double p = 0.5, Generator& generator = default_generator(), Where where = Where::here());
   Tensor operator()(const Tensor& x, Where where = Where::here()) const;

@@ -33,17 +33,21 @@ concept Module = requires(M& module, const Tensor& x) {
   { module(x) } -> std::convertible_to<Tensor>;
 };
 
+/// A parameter, a buffer, or what a file holds under a name.
 struct NamedTensor {
   std::string name;
   Tensor tensor;
 };
+/// In the order of a visit, or of a file.
 using NamedTensors = std::vector<NamedTensor>;
 
+/// Parameters are trained; buffers are kept beside them, as running statistics are.
 enum class Kind : unsigned char { parameter, buffer };
 
 /// What walks a module: `on_tensor` gets each parameter and buffer with its full name, `on_flag` each training flag.
 class Visitor {
  public:
+  /// What is called for each tensor, and for each module that has a training flag.
   using OnTensor = std::function<void(Kind kind, const std::string& name, Tensor& tensor)>;
   using OnFlag = std::function<void(bool& training)>;
   explicit Visitor(OnTensor on_tensor, OnFlag on_flag = {})
@@ -59,6 +63,7 @@ class Visitor {
     prefix_.resize(length);
   }
 
+  /// The module's flag, then its `visit`, where it has them.
   template <Module M> void walk(M& module) {
     if constexpr (requires { module.training = true; })
       if (on_flag_) on_flag_(module.training);
@@ -84,6 +89,7 @@ class ModuleRef {
       : module_(&module),
         walk_([](void* module, Visitor& visitor) { visitor.walk(*static_cast<std::remove_reference_t<M>*>(module)); }) {
   }
+  /// Walks the module it stands for.
   void visit(Visitor& visitor) const { walk_(module_, visitor); }
 
  private:
@@ -91,6 +97,7 @@ class ModuleRef {
   void (*walk_)(void* module, Visitor& visitor);
 };
 
+/// In the order of the visit; the tensors are the module's own.
 NamedTensors parameters(ModuleRef module);
 NamedTensors buffers(ModuleRef module);
 /// Elements of all parameters.
@@ -107,9 +114,11 @@ void load_state_dict(ModuleRef module, const NamedTensors& state, Where where = 
 void to(ModuleRef module, Device device, Where where = Where::here());
 void to(ModuleRef module, DType dtype, Where where = Where::here());
 
+/// Sets the training flag of every part, or clears it.
 void train(ModuleRef module, bool training = true);
 inline void eval(ModuleRef module) { train(module, false); }
 
+/// Drops the gradients of all parameters.
 void zero_grad(ModuleRef module);
 
 }  // namespace tally::nn

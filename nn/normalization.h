@@ -7,6 +7,7 @@
 
 namespace tally {
 
+/// Of layer_norm.
 struct LayerNormOptions {
   Tensor weight = {}, bias = {};  // of the normalised shape; undefined: 1 and 0
   double eps = 1e-5;
@@ -18,6 +19,7 @@ struct LayerNormOptions {
 Tensor layer_norm(const Tensor& x, const Shape& normalized, const LayerNormOptions& options = {},
                   Where where = Where::here());
 
+/// Of rms_norm; weight of the normalised shape, undefined: 1.
 struct RmsNormOptions {
   Tensor weight = {};
   std::optional<double> eps = {};  // none: the dtype's machine epsilon

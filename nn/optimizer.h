@@ -8,6 +8,7 @@
 
 namespace tally::nn {
 
+/// What all optimizers share: the parameters, the rate and the state. It holds handles, so the module may move away.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -19,6 +20,7 @@ class Optimizer {
   /// Drops the gradients.
   void zero_grad();
 
+  /// Of the next step. ValueError unless it is finite and not negative.
   double learning_rate() const { return learning_rate_; }
   void set_learning_rate(double rate, Where where = Where::here());
 
@@ -56,13 +58,15 @@ class Optimizer {
   double learning_rate_ = 0;
 };
 
+/// Of SGD; the formula stands at the class.
 struct SGDOptions {
   double momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false;
 };
 
 /// p -= lr · d, with d = g + weight_decay · p or, with momentum, the buffer b = momentum · b + (1 - dampening) · d (the
-/// first b is d), or under `nesterov` d + momentum · b.
+/// first b is d), or under `nesterov` d + momentum · b. Sutskever, Martens, Dahl, Hinton: On the importance of
+/// initialization and momentum in deep learning, ICML 2013.
 class SGD final : public Optimizer {
  public:
   SGD(NamedTensors parameters, double learning_rate, SGDOptions options = {}, Where where = Where::here());
@@ -72,6 +76,7 @@ class SGD final : public Optimizer {
   SGDOptions options_;
 };
 
+/// Of Adam. The decay, unless decoupled, is added to the gradient.
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   bool decoupled = false;  // AdamW: the decay shrinks the parameter and stays out of the moments

@@ -10,8 +10,10 @@
 
 namespace tally::nn {
 
+/// Free text by name.
 using Metadata = std::map<std::string, std::string>;
 
+/// What a file holds.
 struct Safetensors {
   NamedTensors tensors;  // on the CPU
   Metadata metadata;

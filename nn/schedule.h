@@ -5,8 +5,10 @@
 
 namespace tally::nn {
 
+/// The same rate at every step.
 struct ConstantSchedule {
   double learning_rate = 1e-3;
+  /// The rate at a step, counted from 0.
   double operator()(std::int64_t) const { return learning_rate; }
 };
 
@@ -16,6 +18,7 @@ struct CosineSchedule {
   double base = 1e-3;
   std::int64_t total_steps = 1;
   double min = 0;
+  /// The rate at a step, counted from 0.
   double operator()(std::int64_t step) const;
 };
 

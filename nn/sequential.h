@@ -15,8 +15,10 @@
 
 namespace tally::nn {
 
+/// A module made of modules.
 class Sequential {
  public:
+  /// Of nothing, which gives back its input, or of parts.
   Sequential() = default;
   template <Module... M>
   requires(sizeof...(M) > 0 &&
@@ -24,21 +26,25 @@ class Sequential {
     (add(std::move(modules)), ...);
   }
 
+  /// One more at the end.
   template <Module M> Sequential& add(M module) {
     parts_.push_back(std::make_shared<Holder<M>>(std::move(module)));
     return *this;
   }
 
+  /// Through all parts. Errors name the caller's line.
   Tensor operator()(const Tensor& x, Where where = Where::here()) {
     Tensor y = x;
     for (const auto& part : parts_) y = part->call(y, where);
     return y;
   }
 
+  /// The parts as "0", "1", …
   void visit(Visitor& visitor) {
     for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i]->visit(std::to_string(i), visitor);
   }
 
+  /// How many parts.
   std::size_t size() const { return parts_.size(); }
 
  private:

@@ -10,10 +10,12 @@
 
 namespace tally {
 
+/// a + b; of two bools, whether one is true.
 Tensor add(const Tensor& a, const Operand& b, Where where = Where::here());
-/// DTypeError for two bools (use logical_xor).
+/// a - b. DTypeError for two bools (use logical_xor).
 Tensor sub(const Tensor& a, const Operand& b, Where where = Where::here());
 Tensor sub(Number a, const Tensor& b, Where where = Where::here());
+/// a · b.
 Tensor mul(const Tensor& a, const Operand& b, Where where = Where::here());
 /// True division: integers give float32.
 Tensor div(const Tensor& a, const Operand& b, Where where = Where::here());

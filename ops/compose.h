@@ -19,6 +19,7 @@ Tensor nansum(const Tensor& x, Dims dims, KeepDim keep, DType dtype, Where where
 Tensor nanmean(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());
 Tensor nanmean(const Tensor& x, Dims dims, KeepDim keep, DType dtype, Where where = Where::here());
 
+/// Of aminmax.
 struct MinAndMax {
   Tensor min, max;
 };

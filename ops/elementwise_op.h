@@ -6,18 +6,21 @@
 
 namespace tally {
 
+/// The dtype of the result.
 enum class Result : unsigned char {
   same,    // the inputs' dtype
   real,    // floating: integers and bool go in as float32
   boolean  // bool, without gradient
 };
 
+/// How the derivative is differentiated again.
 enum class Curvature : unsigned char {
   unknown,  // backward under create_graph throws AutogradError
   none,     // the derivative is piecewise constant; where it is 0 nothing passes, not even an infinity
   recorded  // the derivative is written so that it also takes tensors
 };
 
+/// Which inputs a partial derivative reads.
 enum class Reads : unsigned char { nothing = 0, a = 1, b = 2, both = 3 };
 
 /// An input of a two-sided op: a tensor, or a C++ number, which takes the tensor's dtype. Lives for one call.
@@ -27,6 +30,7 @@ class Operand {
   Operand(Number number) : number_(number) {}          // NOLINT
   template <class T>
   requires std::is_arithmetic_v<T> Operand(T number) : number_(number) {}  // NOLINT
+  /// Which of the two it is, and that one.
   bool is_tensor() const { return tensor_ != nullptr; }
   const Tensor& tensor() const { return *tensor_; }
   Number number() const { return number_; }

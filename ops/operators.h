@@ -14,8 +14,10 @@ class Located {
   Where where;
 };
 
+/// neg(x).
 Tensor operator-(const Located& x);
 
+/// add, sub, mul and div.
 Tensor operator+(const Located& a, const Operand& b);
 Tensor operator-(const Located& a, const Operand& b);
 Tensor operator*(const Located& a, const Operand& b);
@@ -25,6 +27,7 @@ Tensor operator-(Number a, const Located& b);
 Tensor operator*(Number a, const Located& b);
 Tensor operator/(Number a, const Located& b);
 
+/// eq, ne, lt, le, gt and ge.
 Tensor operator==(const Located& a, const Operand& b);
 Tensor operator!=(const Located& a, const Operand& b);
 Tensor operator<(const Located& a, const Operand& b);

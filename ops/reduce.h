@@ -28,6 +28,7 @@ Tensor amin(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Wh
 Tensor argmax(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());
 Tensor argmin(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());
 
+/// Values of the input's dtype and the int64 places where they stood.
 struct ValuesAndIndices {
   Tensor values, indices;
 };
@@ -46,20 +47,24 @@ Tensor count_nonzero(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where w
 Tensor norm(const Tensor& x, double p = 2, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());
 
 /// Variance with divisor n - correction. The default is `population` (0), as in NumPy and the array API; PyTorch's is
-/// `sample` (1). Of fewer than correction + 1 elements: NaN.
+/// `sample` (1). Of fewer than correction + 1 elements: NaN. Merged as Chan, Golub and LeVeque do (Algorithms for
+/// computing the sample variance, 1983).
 Tensor var(const Tensor& x, Dims dims = {}, Correction correction = population, KeepDim keep = {},
            Where where = Where::here());
 /// Square root of var, same default: `population`. The gradient at zero spread is 0.
 Tensor std(const Tensor& x, Dims dims = {}, Correction correction = population, KeepDim keep = {},
            Where where = Where::here());
+/// Both of one dtype and shape.
 struct VarAndMean {
   Tensor var, mean;
 };
+/// var(x) and mean(x) in one read; the mean by way of the deviations from the first element.
 VarAndMean var_mean(const Tensor& x, Dims dims = {}, Correction correction = population, KeepDim keep = {},
                     Where where = Where::here());
 
 /// log(sum exp(x)), the maximum taken out first; of nothing -inf. +inf where one is in the list; the gradient is then
-/// shared among the infinities.
+/// shared among the infinities. Blanchard, Higham, Higham: Accurately computing the log-sum-exp and softmax functions,
+/// 2021.
 Tensor logsumexp(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());
 
 /// `x` summed over the dims in which it was broadcast from `shape`: the backward of broadcasting.

@@ -68,6 +68,7 @@ template <class Op, class T> struct ResultOf<Op, T, std::void_t<typename Op::tem
 /// What the op gives for elements of type T.
 template <class Op, class T> using ResultType = typename detail::ResultOf<Op, T>::type;
 
+/// Whether the op takes elements of type T.
 template <class Op, class T> constexpr bool op_accepts() {
   if constexpr (requires { Op::template accepts<T>; })
     return Op::template accepts<T>;
@@ -78,6 +79,7 @@ template <class Op, class T> constexpr bool op_accepts() {
 /// How the loops of both devices see an op on elements computed in C.
 template <class Op, class C> struct Fold {
   using Acc = typename Op::template Acc<C>;
+  /// Whether a list of nothing has a result.
   static constexpr bool has_identity = requires(const Op& op) { op.template identity<C>(); };
 
   /// An accumulator or nothing: the op's identity or its `nothing`, else a flag. Padding with nothing passes a leftover
@@ -96,6 +98,7 @@ template <class Op, class C> struct Fold {
       return false;
   }();
 
+  /// The partial result of no element, of an accumulator, and back.
   TALLY_HD static Partial nothing(const Op& op) {
     if constexpr (has_identity)
       return op.template identity<C>();
@@ -116,6 +119,7 @@ template <class Op, class C> struct Fold {
     else
       return partial.acc;
   }
+  /// combine, where either may be nothing.
   TALLY_HD static Partial merge(const Op& op, const Partial& a, const Partial& b) {
     if constexpr (has_nothing)
       return op.combine(a, b);
@@ -126,6 +130,7 @@ template <class Op, class C> struct Fold {
     }
   }
 
+  /// Element i of the list.
   TALLY_HD static Acc lift(const Op& op, C x, std::int64_t i) {
     if constexpr (requires { op.lift(x, i); })
       return op.lift(x, i);
@@ -149,6 +154,7 @@ template <class Op, class C> struct Fold {
 /// Which of the three forms of `derivative` the op has, and the call of it.
 template <class Op, class C> struct Slope {
   using Acc = typename Op::template Acc<C>;
+  /// The forms: from the accumulator, the element too, its index too.
   static constexpr bool from_acc = requires(const Op& op, const Acc& a) { op.derivative(a, std::int64_t{}, C{}); };
   static constexpr bool from_x = requires(const Op& op, const Acc& a) { op.derivative(C{}, a, std::int64_t{}, C{}); };
   static constexpr bool from_index = requires(const Op& op, const Acc& a) {
@@ -156,6 +162,7 @@ template <class Op, class C> struct Slope {
   };
   static constexpr bool exists = from_acc || from_x || from_index;
 
+  /// d result / d x for element i of a list of n.
   TALLY_HD static C at(const Op& op, C x, std::int64_t i, const Acc& acc, std::int64_t n, C pivot) {
     if constexpr (from_acc)
       return op.derivative(acc, n, pivot);

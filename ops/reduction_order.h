@@ -3,6 +3,7 @@
 
 namespace tally {
 
+/// Lanes in a tile, elements in a lane, elements in a tile.
 inline constexpr int kLanes = 128;
 inline constexpr int kPerLane = 8;
 inline constexpr int kTile = kLanes * kPerLane;

@@ -5,7 +5,8 @@
 //   2. a chunk runs from left to right;
 //   3. the last elements of the tile's 128 chunks are scanned by doubling: e[c] = combine(e[c - d], e[c]) for all c >=
 //   d
-//      at once, d = 1, 2, 4, ..., 64; then each chunk but the first is combined with e of the chunk before;
+//      at once (Hillis, Steele: Data Parallel Algorithms, 1986), d = 1, 2, 4, ..., 64; then each chunk but the first is
+//      combined with e of the chunk before;
 //   4. the last elements of the tiles are scanned by 1 to 4 as a list of their own; then each tile but the first is
 //      combined with that of the tile before.
 // A combination has the earlier operand on its left. A sum of n elements is off by at most k·u·Σ|x|, with

@@ -18,7 +18,8 @@ Tensor median(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = 
 /// With the place of the first element of that value in the list of the reduced dims.
 ValuesAndIndices median_with_index(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());
 
-/// The value below which a share `q` of [0, 1] lies, linear between the two elements around q·(n - 1). Floating only.
+/// The value below which a share `q` of [0, 1] lies, linear between the two elements around q·(n - 1): Hyndman and
+/// Fan's definition 7 (Sample Quantiles in Statistical Packages, 1996). Floating only.
 Tensor quantile(const Tensor& x, double q, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());
 /// One for each of `qs`, along a new first dim.
 Tensor quantile(const Tensor& x, const std::vector<double>& qs, Dims dims = {}, KeepDim keep = {},

@@ -8,6 +8,7 @@
 
 namespace tally {
 
+/// Smallest first, or largest.
 enum class Order : unsigned char { ascending, descending };
 
 /// int64 positions along `dim` that put `x` in order. No gradient.

@@ -46,9 +46,10 @@ Tensor erf(const Tensor& x, Where where = Where::here());
 Tensor sigmoid(const Tensor& x, Where where = Where::here());
 /// log(1 + e^x).
 Tensor softplus(const Tensor& x, Where where = Where::here());
-/// x sigmoid(x).
+/// x sigmoid(x). Elfwing, Uchibe, Doya: Sigmoid-Weighted Linear Units, 2017.
 Tensor silu(const Tensor& x, Where where = Where::here());
-/// x Phi(x), Phi the normal distribution by the exact error function.
+/// x Phi(x), Phi the normal distribution by the exact error function. Hendrycks, Gimpel: Gaussian Error Linear Units,
+/// 2016.
 Tensor gelu(const Tensor& x, Where where = Where::here());
 
 // bool, without gradient.

@@ -40,6 +40,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape, Where where = Where::he
 /// `length` positions of `dim` from `start` on.
 Tensor narrow(const Tensor& x, std::int64_t dim, std::int64_t start, std::int64_t length, Where where = Where::here());
 
+/// As `stop` of slice: the dim's end.
 inline constexpr std::int64_t to_end = std::numeric_limits<std::int64_t>::max();
 /// Every `step`-th position of `dim` from `start` up to, not including, `stop`. As in Python, negative positions count
 /// from the end and the range is cut to the dim. ValueError unless step > 0: strides are not negative.
