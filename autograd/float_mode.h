@@ -3,6 +3,7 @@
 
 namespace tally {
 
+/// What of IEEE arithmetic does not hold.
 struct FloatMode {
   bool contracts = false;  // a·b + c is rounded once (fma) where the source rounds twice
   bool flushes = false;    // subnormal results of this thread become zero

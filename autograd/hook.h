@@ -47,6 +47,7 @@ class HookHandle {
 /// dtype and device fit. It lives as long as the leaf, or the op, and must not hold x: that would be a cycle.
 HookHandle add_hook(const Tensor& x, GradientHook hook, Where where);
 
+/// The same for a function that gives a tensor, or nothing and only looks.
 template <class F> HookHandle register_hook(const Tensor& x, F hook, Where where = Where::here()) {
   if constexpr (std::is_void_v<std::invoke_result_t<F&, const Tensor&>>)
     return add_hook(
@@ -60,6 +61,7 @@ template <class F> HookHandle register_hook(const Tensor& x, F hook, Where where
     return add_hook(x, std::move(hook), where);
 }
 
+/// Of one leaf, or of one op.
 struct Hooks {
   std::vector<std::shared_ptr<detail::Hook>> list;
 };

@@ -14,6 +14,7 @@
 
 namespace tally {
 
+/// Inputs, outputs or gradients, in order.
 using Tensors = std::vector<Tensor>;
 
 /// d output o / d input i as [o][i], of the output's shape followed by the input's; zeros where there is no dependence.
@@ -28,6 +29,7 @@ std::vector<Tensors> hessian_function(const TensorFunction& f, const Tensors& in
 Tensors hvp_function(const TensorFunction& f, const Tensors& inputs, const Tensors& vectors,
                      Where where = Where::here());
 
+/// The same for any f that as_tensor_function takes; of one input and, for jacobian, one output, the one tensor.
 template <class F> std::vector<Tensors> jacobian(F f, const Tensors& inputs, Where where = Where::here()) {
   return jacobian_function(as_tensor_function(std::move(f)), inputs, where);
 }

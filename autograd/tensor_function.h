@@ -10,6 +10,7 @@
 
 namespace tally {
 
+/// Tensors to tensors: what checks and Jacobians are of.
 using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 namespace detail {

@@ -32,6 +32,7 @@
 
 namespace tally {
 
+/// One part of the battery; what each does stands at the top.
 enum class Check {
   laws,  // of a reduction's struct alone
   value,
@@ -45,8 +46,10 @@ enum class Check {
   contraction,
   flush_to_zero
 };
+/// In words, as explain() shows it.
 const char* name_of(Check check);
 
+/// What is expected of the op.
 struct VerifyOptions {
   /// The right values, from float64 copies of the inputs on the CPU. Its results are rounded to the op's dtypes.
   TensorFunction reference = nullptr;
@@ -65,6 +68,7 @@ struct VerifyOptions {
   GradCheckOptions gradcheck = {};
 };
 
+/// What one check found.
 struct CheckResult {
   enum Outcome { passed, failed, left_out };
   Check check = Check::value;
@@ -72,10 +76,12 @@ struct CheckResult {
   std::string text = {};  // what failed, or why nothing was checked
 };
 
+/// What all of them found.
 struct Verification {
   /// Nothing failed.
   bool ok() const;
   explicit operator bool() const { return ok(); }
+  /// Whether this one did.
   bool failed(Check check) const;
   /// One line a check, and under it what failed.
   std::string explain() const;
@@ -87,6 +93,7 @@ struct Verification {
 Verification verify_function(const TensorFunction& f, const std::vector<Tensor>& inputs, const VerifyOptions& options,
                              FloatMode float_mode, Where where = Where::here());
 
+/// The same for any f that as_tensor_function takes.
 template <class F>
 requires(detail::takes_tensors<F>() || std::is_invocable_v<F&, const std::vector<Tensor>&>)  //
     Verification verify_op(F f, const std::vector<Tensor>& inputs, const VerifyOptions& options = {},

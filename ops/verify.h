@@ -67,6 +67,7 @@ template <class Op> std::string broken_identity(const Op& op) {
 
 }  // namespace detail
 
+/// A reduction's struct, for reduce_with: its laws too. Without `reference` values are not judged.
 template <detail::ReductionStruct Op, class Unit = detail::Unit>
 Verification verify_op(const Op& op, ListFunction reference = nullptr, const VerifyOptions& options = {},
                        FloatMode float_mode = FloatMode::here()) {
