@@ -1,6 +1,7 @@
 // Turns the C++ blocks of Markdown pages into a test program:  extract OUTPUT.cpp ROOT PAGE.md...
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <regex>
@@ -49,6 +50,24 @@ std::vector<Block> blocks_of(const std::string& page) {
   }
   if (inside) throw std::runtime_error(page + ": a block that does not end");
   return blocks;
+}
+
+// Where a page points into the project, something is there.
+void check_links(const std::string& root, const std::string& page) {
+  static const std::regex link("\\]\\(([^)#]+)[^)]*\\)"), code("`[^`]*`"), outside("[a-z]+:.*");
+  std::ifstream file(root + page);
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("```", 0) == 0) inside = !inside;
+    if (inside) continue;
+    line = std::regex_replace(line, code, "");
+    for (std::sregex_iterator found(line.begin(), line.end(), link), end; found != end; ++found) {
+      const std::string target = (*found)[1];
+      if (std::regex_match(target, outside)) continue;
+      if (!std::filesystem::exists((std::filesystem::path(root + page).parent_path() / target)))
+        throw std::runtime_error(page + " points to " + target + ", which is not there");
+    }
+  }
 }
 
 // A line that begins a definition, which stands outside functions.
@@ -113,6 +132,7 @@ int main(int argc, char** argv) try {
   std::ostringstream includes, pages;
   for (int i = 3; i < argc; ++i) {
     const std::string page = argv[i];
+    check_links(root, page);
     const std::vector<Block> blocks = blocks_of(root + page);
     pages << "\nnamespace " << name_of(page) << " {\n";
     for (std::size_t b = 0; b < blocks.size(); ++b) {

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include <tally/autograd/gtest.h>
+#include <tally/autograd/verify.h>
+#include <tally/ops/verify.h>
 #include <tally/tally.h>
 
 namespace snippets {
