@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include <tally/autograd/bits.h>
 #include <tally/autograd/no_grad.h>
-#include <tally/autograd/verify_parts.h>
+#include <tally/autograd/verify_inputs.h>
 #include <tally/core/error.h>
 #include <tally/core/parallel.h>
 #include <tally/core/raw.h>
@@ -19,7 +18,6 @@ using detail::List;
 using detail::Run;
 
 constexpr DType kFloats[] = {float32, float64, float16, bfloat16};
-constexpr std::int64_t kLarge = 1 << 16;
 
 // A check's verdict: empty passes, else what failed. Thrown: why there was nothing to check.
 using Text = std::string;
@@ -30,19 +28,6 @@ struct LeftOut {
 double epsilon_of(DType dtype) {
   return dtype == float64 ? 0x1p-52 : dtype == float32 ? 0x1p-23 : dtype == float16 ? 0x1p-10 : 0x1p-7;
 }
-double smallest_of(DType dtype) {
-  return dtype == float64 ? 0x1p-1074 : dtype == float32 ? 0x1p-149 : dtype == float16 ? 0x1p-24 : 0x1p-133;
-}
-
-Tensor with_element(const Tensor& x, double value, bool everywhere) {
-  Tensor copy = detail::copies({x})[0];
-  if (everywhere)
-    raw::fill(copy, value);
-  else if (copy.numel() > 0)
-    raw::fill(Tensor(copy.storage(), copy.offset(), {}, {}, copy.dtype()), value);
-  return copy;
-}
-
 class Battery {
  public:
   Battery(const TensorFunction& f, const List& inputs, const VerifyOptions& options, FloatMode float_mode)
@@ -126,7 +111,7 @@ class Battery {
       if (std::isfinite(y)) largest = std::max(largest, std::abs(y));
     const double units = 32 * epsilon_of(expected.dtype());
     return {options_.rtol < 0 ? units : options_.rtol,
-            options_.atol < 0 ? units * largest + 4 * smallest_of(expected.dtype()) : options_.atol};
+            options_.atol < 0 ? units * largest + 4 * detail::smallest_subnormal(expected.dtype()) : options_.atol};
   }
 
   Text value() {
@@ -178,7 +163,13 @@ class Battery {
   }
 
   Text edges() {
-    for (const auto& [name, inputs] : edge_inputs()) {
+    std::vector<detail::Edge> all = detail::edge_inputs(inputs_);
+    for (const List& further : options_.edges) {
+      std::string name;
+      for (const Tensor& x : further) name += (name.empty() ? "" : ", ") + describe(x);
+      all.push_back({name, further});
+    }
+    for (const auto& [name, inputs] : all) {
       const Run plain = run(inputs);
       if (plain.foreign) return name + ": " + plain.error;
       Text text = options_.reference ? against_reference(inputs, plain) : "";
@@ -186,44 +177,6 @@ class Battery {
       if (!text.empty()) return name + ": " + text;
     }
     return "";
-  }
-
-  struct Edge {
-    std::string name;
-    List inputs;
-  };
-  std::vector<Edge> edge_inputs() const {
-    std::vector<Edge> all{{"nothing", {}}, {"one element", {}}, {"no dims", {}}};
-    for (const Tensor& x : inputs_) {
-      Shape none = x.shape(), one = x.shape();
-      for (int d = 0; d < x.dim(); ++d) one[d] = 1;
-      if (x.dim() > 0) none[0] = 0;
-      const Tensor element(x.storage(), x.offset(), one, contiguous_strides(one), x.dtype());
-      all[0].inputs.push_back(detail::empty_like(x, x.dtype(), none));
-      all[1].inputs.push_back(x.numel() > 0 ? element : x);
-      all[2].inputs.push_back(x.numel() > 0 ? Tensor(x.storage(), x.offset(), {}, {}, x.dtype()) : x);
-    }
-    for (const List& further : options_.edges) {
-      std::string name;
-      for (const Tensor& x : further) name += (name.empty() ? "" : ", ") + describe(x);
-      all.push_back({name, further});
-    }
-    constexpr double kInf = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (!is_floating(inputs_[i].dtype())) continue;
-      const std::pair<const char*, double> specials[] = {
-          {"NaN", std::nan("")}, {"infinity", kInf}, {"-infinity", -kInf},
-          {"-0", -0.0},          {"0", 0.0},         {"a subnormal", 3 * smallest_of(inputs_[i].dtype())}};
-      for (const auto& [name, value] : specials)
-        for (const bool everywhere : {false, true}) {
-          List inputs = inputs_;
-          inputs[i] = with_element(inputs[i], value, everywhere);
-          all.push_back({std::string(name) + (everywhere ? " everywhere" : " as the first element") + " of input " +
-                             std::to_string(i),
-                         inputs});
-        }
-    }
-    return all;
   }
 
   Text devices() {
@@ -245,7 +198,7 @@ class Battery {
   }
 
   Text threads() {
-    List large = options_.large.empty() ? enlarged() : detail::copies(options_.large);
+    List large = options_.large.empty() ? detail::enlarged(inputs_) : detail::copies(options_.large);
     const int before = num_threads();
     const auto with = [&](int count) {
       set_num_threads(count);
@@ -264,30 +217,6 @@ class Battery {
         return std::to_string(count) + " threads and one: " + text;
     return "";
   }
-  List enlarged() const {
-    List large;
-    for (const Tensor& x : inputs_) {
-      if (x.dim() == 0 || x.numel() == 0) {
-        large.push_back(x);
-        continue;
-      }
-      Shape shape = x.shape();
-      shape.insert(0, kLarge / x.numel() + 1);
-      const Tensor repeated(x.storage(), x.offset(), shape, spread_strides(x), x.dtype());
-      shape.erase(0);
-      shape[0] *= kLarge / x.numel() + 1;
-      large.push_back(detail::empty_like(x, x.dtype(), shape));
-      Shape rows = repeated.shape();
-      raw::copy(Tensor(large.back().storage(), 0, rows, contiguous_strides(rows), x.dtype()), repeated);
-    }
-    return large;
-  }
-  static Shape spread_strides(const Tensor& x) {
-    Shape strides = x.strides();
-    strides.insert(0, 0);
-    return strides;
-  }
-
   Text contraction() {
     return float_mode_.contracts
                ? "the compiler fuses products and sums in the file that calls this; -ffp-contract=off "
@@ -300,18 +229,7 @@ class Battery {
       return "this thread drops subnormal results: a library built with -ffast-math is in the process";
     if (!floating_ || !detail::FlushToZero::exists()) throw LeftOut{"nothing to flush"};
     for (const DType dtype : {float32, float64}) {
-      const double scale = (dtype == float32 ? 0x1p-130 : 0x1p-1026);
-      List tiny;
-      for (const Tensor& input : inputs_) {
-        if (!is_floating(input.dtype())) {
-          tiny.push_back(input);
-          continue;
-        }
-        std::vector<double> values = input.to_vector<double>();
-        for (double& value : values) value *= scale;
-        tiny.push_back(detail::empty_like(input, dtype));
-        raw::copy(tiny.back(), tensor(values, input.shape()));
-      }
+      const List tiny = detail::subnormal(inputs_, dtype);
       const Run plain = run(tiny);
       if (!plain.ok()) continue;
       Run flushed;
@@ -335,43 +253,6 @@ class Battery {
 };
 
 }  // namespace
-
-const char* name_of(Check check) {
-  const char* names[] = {"laws",  "value",   "gradient", "second_order", "layouts",      "repeat",
-                         "edges", "devices", "threads",  "contraction",  "flush_to_zero"};
-  return names[static_cast<int>(check)];
-}
-
-bool Verification::ok() const {
-  return std::none_of(results.begin(), results.end(),
-                      [](const CheckResult& one) { return one.outcome == CheckResult::failed; });
-}
-
-bool Verification::failed(Check check) const {
-  return std::any_of(results.begin(), results.end(), [check](const CheckResult& one) {
-    return one.check == check && one.outcome == CheckResult::failed;
-  });
-}
-
-std::string Verification::explain() const {
-  std::string text = ok() ? "verify_op: passed\n" : "verify_op: failed\n";
-  for (const CheckResult& one : results) {
-    text += std::string("  ") + name_of(one.check) + ": ";
-    switch (one.outcome) {
-      case CheckResult::passed:
-        text += "passed\n";
-        break;
-      case CheckResult::left_out:
-        text += "left out, " + one.text + "\n";
-        break;
-      case CheckResult::failed:
-        text += "FAILED\n    ";
-        for (const char c : one.text) text += c == '\n' ? "\n    " : std::string(1, c);
-        text += "\n";
-    }
-  }
-  return text;
-}
 
 Verification verify_function(const TensorFunction& f, const std::vector<Tensor>& inputs, const VerifyOptions& options,
                              FloatMode float_mode, Where where) {

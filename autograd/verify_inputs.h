@@ -1,0 +1,26 @@
+// The inputs at which verify_op tries an op, made of those it was given.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tally/autograd/verify_parts.h>
+
+namespace tally::detail {
+
+double smallest_subnormal(DType dtype);
+
+struct Edge {
+  std::string name;
+  List inputs;
+};
+/// Nothing, one element, no dims; special values in one input, as the first element and everywhere.
+std::vector<Edge> edge_inputs(const List& inputs);
+
+/// Repeated along the first dim until several threads share the work.
+List enlarged(const List& inputs);
+
+/// Floating ones in `dtype`, scaled until most values are subnormal.
+List subnormal(const List& inputs, DType dtype);
+
+}  // namespace tally::detail
