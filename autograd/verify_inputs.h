@@ -8,8 +8,10 @@
 
 namespace tally::detail {
 
+/// The least positive value of a floating dtype.
 double smallest_subnormal(DType dtype);
 
+/// Inputs that loops are often wrong at.
 struct Edge {
   std::string name;
   List inputs;
