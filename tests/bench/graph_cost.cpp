@@ -28,6 +28,8 @@ double nanoseconds(const std::function<void()>& f) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
+Tensor same(const Tensor& x) { return Tensor(x.storage(), x.offset(), x.shape(), x.strides(), x.dtype()); }
+
 double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
   return values[values.size() / 2];
@@ -52,7 +54,7 @@ void measure(const char* name, int runs, const std::function<Tensor(const Tensor
     forward.push_back((recorded - plain) / kChain);
     backward.push_back((walked - arithmetic) / kChain);
   }
-  std::printf("%-10s forward %6.0f  backward %6.0f  both %6.0f\n", name, median(forward), median(backward),
+  std::printf("%-11s forward %6.0f  backward %6.0f  both %6.0f\n", name, median(forward), median(backward),
               median(forward) + median(backward));
 }
 
@@ -62,13 +64,28 @@ int main(int argc, char** argv) {
   const int runs = argc > 1 ? std::max(1, std::atoi(argv[1])) : 201;
   tally::set_num_threads(1);
   const Tensor s = tally::full({1}, 0.999);
+  // The graph alone: a view of the same memory, with nothing, its input or its result kept for backward.
   measure(
       "pass", runs,
       [](const Tensor& x) {
-        return tally::record("pass", {x}, Tensor(x.storage(), x.offset(), x.shape(), x.strides(), x.dtype()),
-                             [](const Tensor& g) { return std::vector{g}; });
+        return tally::record("pass", {x}, same(x), [](const Tensor& g) { return std::vector{g}; });
       },
-      [](const Tensor& g) { return Tensor(g.storage(), g.offset(), g.shape(), g.strides(), g.dtype()); });
+      same);
+  measure(
+      "keep input", runs,
+      [](const Tensor& x) {
+        return tally::record("keep", {x}, same(x), tally::saving(x),
+                             [](const Tensor& g, const Tensor&) { return std::vector{g}; });
+      },
+      same);
+  measure(
+      "keep result", runs,
+      [](const Tensor& x) {
+        return tally::record("keep", {x}, same(x), tally::saving(tally::output),
+                             [](const Tensor& g, const Tensor&) { return std::vector{g}; });
+      },
+      same);
+  // Ops that also keep memory from being used again.
   measure(
       "mul", runs, [&](const Tensor& x) { return tally::mul(x, s); },
       [&](const Tensor& g) { return tally::mul(g, s); });
