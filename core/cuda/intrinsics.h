@@ -87,6 +87,26 @@ template <class T> __device__ __forceinline__ void store_vector(T* address, cons
   store_streaming(reinterpret_cast<Vector<T>*>(address), vector);
 }
 
+/// The larger and the smaller of two floats; NaN if one is. Of two zeros either may be it.
+__device__ __forceinline__ float max_or_nan(float a, float b) {
+#if defined(TALLY_SIMT) || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800
+  return a > b || a != a ? a : b;
+#else
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#endif
+}
+__device__ __forceinline__ float min_or_nan(float a, float b) {
+#if defined(TALLY_SIMT) || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800
+  return a < b || a != a ? a : b;
+#else
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#endif
+}
+
 // Shuffles of any trivially copyable struct. All lanes of the mask take part; `where` only serves the emulation.
 
 #if defined(TALLY_SIMT)

@@ -1,65 +1,82 @@
 // Reductions on the CUDA device: which kernel, and its launch.
 #pragma once
 
+#include <algorithm>
+
 #include <tally/ops/cuda/reduce.h>
 #include <tally/ops/cuda/reduce_scratch.h>
 #include <tally/ops/cuda/reduce_backward.cuh>
 #include <tally/ops/cuda/reduce_columns.cuh>
+#include <tally/ops/cuda/reduce_quick.cuh>
 #include <tally/ops/cuda/reduce_rows.cuh>
+#include <tally/ops/cuda/reduce_short_rows.cuh>
 
 namespace tally::cuda_loops {
 
-/// Whether the row kernels load neighbours at once. Values of 8 bytes fill a warp's access as they are, and heavy ops
-/// merge as often either way.
-template <class Op, class T> constexpr bool has_row_vectors() {
-  return !kHeavy<Op, Compute<T>> && is_float_type<T> && sizeof(T) < 8;
+/// Neighbours that a thread of the kernel for long rows loads at once where it can. Values of 8 bytes fill a warp's
+/// access as they are, and heavy ops merge as often either way.
+template <class U, class T> constexpr int row_width() {
+  return U::heavy || !is_float_type<T> || sizeof(T) == 8 ? 1 : static_cast<int>(16 / sizeof(T));
+}
+
+/// Of a thread of the column kernel.
+template <class U, class Partial> std::size_t stack_bytes(int levels, int values) {
+  return static_cast<std::size_t>(levels) *
+         std::max(static_cast<std::size_t>(values) * sizeof(typename U::Value), sizeof(Partial));
 }
 
 template <class Op, class T> void reduce(const Op& op, const Lists& lists, const T* x, const Results<Op, T>& out) {
+  using U = Unit<Op, Compute<T>>;
   using Partial = PartialOf<Op, Compute<T>>;
-  constexpr int kColumns = column_width<Op, T>();
+  constexpr int kColumns = column_width<U, T>(), kRowWidth = row_width<U, T>();
   const Plan plan = cuda_loops::plan({.lists = lists,
                                       .element_bytes = sizeof(T),
                                       .address = reinterpret_cast<std::uintptr_t>(x),
-                                      .row_vectors = has_row_vectors<Op, T>(),
-                                      .column_width = kColumns},
+                                      .row_width = kRowWidth,
+                                      .column_width = kColumns,
+                                      .heavy = U::heavy},
                                      limits());
   if (plan.blocks == 0) return;
   const Scratch partials(static_cast<std::size_t>(plan.partials) * sizeof(Partial));
-  const Task<Op, T> task{op,
-                         x,
-                         Walk<1>(lists.kept),
-                         Walk<1>(lists.reduced),
+  const auto even_step = [](const Strided<1>& walk) { return walk.rank > 1 ? 0 : walk.inner_stride(0); };
+  const Task<Op, T> task{x,
                          lists.length(),
                          lists.outputs(),
+                         even_step(lists.kept),
+                         even_step(lists.reduced),
                          out,
                          plan,
                          partials.as<Partial>(),
-                         plan.tickets > 0 ? tickets(plan.tickets) : nullptr};
-  const gpu::Grid grid{plan.blocks, plan.threads, 0, Op::name};
-  if (plan.mapping == Plan::Mapping::columns) {
-    const std::size_t board = static_cast<std::size_t>(2 * plan.threads) * kColumns * sizeof(Partial);
-    const gpu::Grid with_board{plan.blocks, plan.threads, board, Op::name};
-    if constexpr (kColumns > 1)
-      if (plan.width == kColumns)
-        return gpu::launch(
-            plan.rows == 1 ? reduce_columns<Op, T, kColumns, 1> : reduce_columns<Op, T, kColumns, kRowsOfTile>,
-            with_board, task);
-    return gpu::launch(plan.rows == 1 ? reduce_columns<Op, T, 1, 1> : reduce_columns<Op, T, 1, kRowsOfTile>, with_board,
-                       task);
+                         plan.tickets > 0 ? tickets(plan.tickets) : nullptr,
+                         op,
+                         Walk<1>(lists.kept),
+                         Walk<1>(lists.reduced)};
+  gpu::Grid grid{plan.blocks, plan.threads, 0, Op::name};
+  switch (plan.mapping) {
+    case Plan::Mapping::rows:
+      if constexpr (kRowWidth > 1)
+        if (plan.width == kRowWidth) return gpu::launch(reduce_rows<Op, T, kRowWidth>, grid, task);
+      return gpu::launch(reduce_rows<Op, T, 1>, grid, task);
+    case Plan::Mapping::short_rows:
+      if constexpr (!U::heavy)
+        if (plan.rows == 2) return gpu::launch(reduce_short_rows<Op, T, 2>, grid, task);
+      if (plan.rows == 1) return gpu::launch(reduce_short_rows<Op, T, 1>, grid, task);
+      return gpu::launch(reduce_short_rows<Op, T, kRowsOfTile>, grid, task);
+    case Plan::Mapping::columns:
+      // A warp that turns exact has one value a level, but a larger one.
+      grid.shared_bytes =
+          static_cast<std::size_t>(plan.board) * sizeof(Partial) +
+          static_cast<std::size_t>(plan.threads) * stack_bytes<U, Partial>(plan.levels, column_values(plan.width));
+      if constexpr (kColumns > 1) {
+        if (plan.width == kColumns) {
+          if (plan.rows == 1) return gpu::launch(reduce_columns<Op, T, kColumns, 1>, grid, task);
+          if (plan.rows == 4) return gpu::launch(reduce_columns<Op, T, kColumns, 4>, grid, task);
+          return gpu::launch(reduce_columns<Op, T, kColumns, kRowsOfTile>, grid, task);
+        }
+      }
+      if (plan.rows == 1) return gpu::launch(reduce_columns<Op, T, 1, 1>, grid, task);
+      return gpu::launch(reduce_columns<Op, T, 1, kRowsOfTile>, grid, task);
   }
-  const auto along_rows = [&](auto width) {
-    constexpr int kWidth = decltype(width)::value;
-    if (plan.mapping == Plan::Mapping::rows) return gpu::launch(reduce_rows<Op, T, kWidth>, grid, task);
-    gpu::launch(plan.rows == 1   ? reduce_short_rows<Op, T, kWidth, 1>
-                : plan.rows == 2 ? reduce_short_rows<Op, T, kWidth, 2>
-                                 : reduce_short_rows<Op, T, kWidth, kRowsOfTile>,
-                grid, task);
-  };
-  if constexpr (has_row_vectors<Op, T>()) {
-    if (plan.width == kVector) return along_rows(std::integral_constant<int, kVector>());
-  }
-  along_rows(std::integral_constant<int, 1>());
 }
 
 }  // namespace tally::cuda_loops

@@ -28,28 +28,36 @@ bool address_fits(const Problem& p, int width) {
   return p.address % (p.element_bytes * static_cast<std::size_t>(width)) == 0;
 }
 
-bool rows_fit_vectors(const Problem& p) {
+bool rows_fit_vectors(const Problem& p, int width) {
   const Strided<1>& list = p.lists.reduced;
-  if (!p.row_vectors || !address_fits(p, kVector)) return false;
-  if (list.inner_stride(0) != 1 || !outer_strides_fit(list, kVector)) return false;
-  if (list.rank > 1 && list.inner() % kVector != 0) return false;
-  return p.lists.outputs() == 1 || strides_fit(p.lists.kept, kVector);
+  if (width == 1 || p.element_bytes > 4 || !address_fits(p, width)) return false;
+  if (list.inner_stride(0) != 1 || !outer_strides_fit(list, width)) return false;
+  if (list.rank > 1 && list.inner() % width != 0) return false;
+  return p.lists.outputs() == 1 || strides_fit(p.lists.kept, width);
 }
 
+// Lists of several dims have kernels for single loads and whole tiles only.
 bool columns_fit_vectors(const Problem& p) {
   const Strided<1>& kept = p.lists.kept;
   const int width = p.column_width;
+  if (p.lists.reduced.rank > 1) return false;
   return address_fits(p, width) && kept.inner_stride(0) == 1 && kept.inner() % width == 0 &&
          outer_strides_fit(kept, width) && strides_fit(p.lists.reduced, width);
+}
+
+// How many warps should share `steps` steps of each of `lists` lists: few steps go to as many warps; many leave each
+// warp some, to have loads under way while it merges.
+std::int64_t warps_for(std::int64_t lists, std::int64_t steps, std::int64_t few, std::int64_t most) {
+  const std::int64_t enough = std::min(std::max<std::int64_t>(lists * steps / 4, few), most);
+  return std::clamp<std::int64_t>(enough / lists, 1, steps);
 }
 
 Plan plan_rows(const Problem& p, const Limits& limits) {
   const std::int64_t lists = p.lists.outputs(), tiles = parts(p.lists.length(), kTile);
   Plan plan{.mapping = Plan::Mapping::rows};
-  // Few tiles go to as many warps; many leave each warp some, to have loads under way while it merges.
-  const std::int64_t enough = std::min(std::max<std::int64_t>(lists * tiles / 4, 4096), limits.warps);
-  const std::int64_t wanted = std::clamp<std::int64_t>(enough / lists, 1, tiles);
-  plan.run = power_of_two(parts(tiles, wanted));
+  if (limits.vectors && rows_fit_vectors(p, p.row_width)) plan.width = p.row_width;
+  const std::int64_t at_once = std::max(1, kWarp * plan.width / kLanes);  // tiles of a warp
+  plan.run = std::max(power_of_two(parts(tiles, warps_for(lists, tiles, limits.few, limits.warps))), at_once);
   while (parts(tiles, plan.run * kWarps) > limits.splits) plan.run *= 2;
   const std::int64_t warps = parts(tiles, plan.run);
   plan.warps_per_list = static_cast<int>(power_of_two(std::min<std::int64_t>(warps, kWarps)));
@@ -64,45 +72,47 @@ Plan plan_rows(const Problem& p, const Limits& limits) {
   return plan;
 }
 
-Plan plan_short_rows(const Problem& p, bool vectors) {
+Plan plan_short_rows(const Problem& p, const Limits& limits) {
   const std::int64_t n = p.lists.length();
-  Plan plan{.mapping = Plan::Mapping::short_rows, .width = vectors ? kVector : 1};
-  plan.rows = n <= kLanes ? 1 : n <= 2 * kLanes ? 2 : kRowsOfTile;
-  const std::int64_t loads = power_of_two(parts(std::min<std::int64_t>(n, kLanes), plan.width));
-  plan.group = static_cast<int>(std::min<std::int64_t>(loads, kWarp));
-  plan.passes = static_cast<int>(loads / plan.group);
-  const std::int64_t groups = parts(p.lists.outputs(), short_values(plan.width, plan.rows) / plan.passes);
+  Plan plan{.mapping = Plan::Mapping::short_rows};
+  if (limits.vectors && n > 0 && rows_fit_vectors(p, kVector)) plan.width = kVector;
+  plan.rows = n <= kLanes ? 1 : n <= 2 * kLanes && !p.heavy ? 2 : kRowsOfTile;
+  plan.group = static_cast<int>(power_of_two(parts(std::min<std::int64_t>(n, kLanes), kVector)));
+  const std::int64_t groups = parts(p.lists.outputs(), lists_under_way(plan.rows));
   plan.threads = static_cast<int>(std::clamp<std::int64_t>(power_of_two(groups * plan.group), kWarp, kThreads));
   plan.blocks = parts(groups, plan.threads / plan.group);
   return plan;
 }
 
-// How many lanes a thread of the column kernel takes: more where it has fewer lists side by side.
-int lanes_a_thread(int width) { return 16 / width; }
-
-Plan plan_columns(const Problem& p, int width, const Limits& limits) {
+Plan plan_columns(const Problem& p, const Limits& limits) {
   const std::int64_t n = p.lists.length(), tiles = parts(n, kTile), inner = p.lists.kept.inner();
-  Plan plan{.mapping = Plan::Mapping::columns, .width = width};
-  plan.rows = n <= kLanes ? 1 : kRowsOfTile;
-  plan.lane_groups = static_cast<int>(power_of_two(parts(std::min<std::int64_t>(n, kLanes), lanes_a_thread(width))));
+  Plan plan{.mapping = Plan::Mapping::columns};
+  if (limits.vectors && columns_fit_vectors(p)) plan.width = p.column_width;
+  const int width = plan.width;
+  const bool simple = p.lists.reduced.rank <= 1;
+  plan.rows = n <= kLanes && simple ? 1 : n <= 4 * kLanes && width > 1 ? 4 : kRowsOfTile;
+  // As many groups of threads behind each other as the exchange of `width` lists needs.
   plan.across =
-      static_cast<int>(std::min<std::int64_t>(power_of_two(parts(inner, width)), kThreads / plan.lane_groups));
-  // Where there are tiles to come, all warps of a block stand behind each other (reduce_columns.cuh).
-  if (tiles > 1) plan.across = std::min(plan.across, kWarp / width);
-  const int room = kThreads / (plan.across * plan.lane_groups);
-  plan.together = static_cast<int>(std::min<std::int64_t>(power_of_two(tiles), room));
-  plan.threads = std::max(plan.across * plan.lane_groups * plan.together, kWarp);
+      static_cast<int>(std::min<std::int64_t>(power_of_two(parts(inner, width)), kWarp * column_values(width) / width));
+  const int lanes = kWarp / plan.across * column_lanes(plan.rows);  // a step
+  const std::int64_t steps_of_tile = power_of_two(parts(std::min<std::int64_t>(n, kLanes), lanes));
+  plan.step_bits = std::countr_zero(static_cast<std::uint64_t>(steps_of_tile));
+  plan.steps = tiles * steps_of_tile;
   plan.column_blocks = parts(inner, static_cast<std::int64_t>(plan.across) * width);
-  const std::int64_t units = p.lists.outputs() / inner * plan.column_blocks, rounds = parts(tiles, plan.together);
-  const std::int64_t wanted = std::clamp<std::int64_t>(limits.blocks / units, 1, rounds);
-  constexpr std::int64_t kMostRounds = 128;  // reduce_columns.cuh keeps that many apart
-  plan.run = std::min(power_of_two(parts(rounds, wanted)), kMostRounds);
-  while (plan.run < kMostRounds && parts(rounds, plan.run) > limits.splits) plan.run *= 2;
-  plan.splits = parts(rounds, plan.run);
-  plan.blocks = units * plan.splits;
+  const std::int64_t strips = p.lists.outputs() / inner * plan.column_blocks;
+  plan.run = power_of_two(parts(plan.steps, warps_for(strips, plan.steps, limits.few, limits.blocks * kWarps)));
+  while (parts(plan.steps, plan.run * kWarps) > limits.splits) plan.run *= 2;
+  const std::int64_t warps = parts(plan.steps, plan.run);
+  plan.warps_per_list = static_cast<int>(power_of_two(std::min<std::int64_t>(warps, kWarps)));
+  plan.splits = parts(warps, kWarps);
+  const int per_block = static_cast<int>(power_of_two(std::min<std::int64_t>(strips * plan.warps_per_list, kWarps)));
+  plan.threads = per_block * kWarp;
+  plan.blocks = parts(strips, per_block / plan.warps_per_list) * plan.splits;
+  plan.levels = std::countr_zero(static_cast<std::uint64_t>(plan.run * column_lanes(plan.rows))) + 1;  // lane by lane
+  if (plan.warps_per_list > 1) plan.board = per_block * plan.across * width;
   if (plan.splits > 1) {
-    plan.partials = units * plan.splits * plan.across * width;
-    plan.tickets = units;
+    plan.partials = strips * plan.splits * plan.across * width;
+    plan.tickets = strips;
   }
   return plan;
 }
@@ -118,18 +128,15 @@ Plan plan(const Problem& p, const Limits& limits) {
   const std::int64_t n = p.lists.length(), kept = p.lists.kept.inner_stride(0),
                      reduced = p.lists.reduced.inner_stride(0);
   if (p.lists.outputs() == 0) return {};
-  if (n == 0) return plan_short_rows(p, false);
+  if (n == 0) return plan_short_rows(p, limits);
   // Neighbours in memory go to neighbouring threads: along the lists, or across them if that step is the shorter one.
   if (limits.columns && kept != 0 && (reduced == 0 || kept < reduced)) {
-    const Plan columns = plan_columns(p, limits.vectors && columns_fit_vectors(p) ? p.column_width : 1, limits);
-    if (columns.across * columns.lane_groups * columns.together >= 64) return columns;
+    const Plan columns = plan_columns(p, limits);
+    if (p.lists.outputs() * n >= 64) return columns;
   }
-  const bool vectors = limits.vectors && rows_fit_vectors(p);
-  if (limits.short_rows && (n <= kLanes || (n < kTile && p.lists.reduced.rank <= 1)))
-    return plan_short_rows(p, vectors);
-  Plan rows = plan_rows(p, limits);
-  rows.width = vectors ? kVector : 1;
-  return rows;
+  if (limits.short_rows && (n <= kLanes || (n <= kTile && p.lists.reduced.rank <= 1)))
+    return plan_short_rows(p, limits);
+  return plan_rows(p, limits);
 }
 
 }  // namespace tally::cuda_loops

@@ -8,52 +8,59 @@
 
 namespace tally::cuda_loops {
 
-constexpr int kVector = 4;  ///< elements of one wide load
+constexpr int kVector = 4;  ///< neighbouring lanes of a thread of the kernel for short rows
 
 /// Elements of a lane in a whole tile.
 constexpr int kRowsOfTile = 8;
 
-/// Partial results that a thread of the kernel for short rows has at once, so that enough loads are under way.
-constexpr int short_values(int width, int rows) { return rows == 1 ? 8 : width == 1 ? (rows == 2 ? 8 : 4) : 8 / rows; }
+/// Lists that a thread of the kernel for short rows has under way at once.
+constexpr int lists_under_way(int rows) { return kRowsOfTile / rows; }
+/// Neighbouring lanes that a thread of the column kernel takes at once.
+constexpr int column_lanes(int rows) { return kRowsOfTile / rows; }
+/// Lists, of the `width` that a thread of the column kernel loads at once, that it is left with after the exchange.
+constexpr int column_values(int width) { return width == 8 ? 2 : 1; }
 
 /// What there is to reduce, and what the kernels of the op and type at hand can do.
 struct Problem {
   Lists lists;
   std::size_t element_bytes = 4;
   std::uintptr_t address = 0;  ///< of the first element
-  bool row_vectors = true;     ///< there is a kernel with wide loads along a list
-  int column_width = kVector;  ///< lists that a thread of the column kernel takes side by side where it can
+  int row_width = 4;           ///< neighbours that a thread of the kernel for long rows loads at once where it can
+  int column_width = 4;        ///< lists that a thread of the column kernel takes side by side where it can
+  bool heavy = false;          ///< the op has no kernels for lengths between a row of lanes and a tile
 };
 
 struct Plan {
   enum class Mapping : std::uint8_t {
     rows,        ///< a warp takes a run of tiles; the warps of a block, then blocks, share a list
     short_rows,  ///< lists of one tile (or of nothing): up to a warp takes several lists
-    columns,     ///< threads side by side take lists side by side, others behind them the lanes
+    columns,     ///< a warp takes a strip of lists side by side
   };
   Mapping mapping = Mapping::rows;
   int width = 1;      ///< neighbours in memory that a thread loads at once: elements, in `columns` lists
   int threads = 256;  ///< a block
   std::int64_t blocks = 0;
-  std::int64_t run = 1;     ///< rows: tiles a warp; columns: rounds a block. A power of two
-  std::int64_t splits = 1;  ///< blocks a list; above 1 the last one to finish merges them
+  std::int64_t run = 1;     ///< rows: tiles a warp; columns: steps a warp. A power of two
+  std::int64_t splits = 1;  ///< blocks a list or strip; above 1 the last one to finish merges them
 
-  int warps_per_list = 1;  ///< rows: a power of two
-  int rows = kRowsOfTile;  ///< short_rows, columns: elements a lane has at most; 1, 2 or 8
+  int warps_per_list = 1;  ///< rows, columns (a strip): of a block, a power of two
+  int rows = kRowsOfTile;  ///< short_rows, columns: elements a lane has at most; 1, 2, 4 or 8
   int group = 1;           ///< short_rows: threads a list, a power of two
-  int passes = 1;          ///< short_rows: loads a thread makes for one list
 
   int across = 1;                  ///< columns: threads side by side, a power of two
-  int lane_groups = 1;             ///< columns: threads that share a tile, a power of two
-  int together = 1;                ///< columns: tiles a round, a power of two
-  std::int64_t column_blocks = 1;  ///< columns: blocks across one row of lists
+  int step_bits = 0;               ///< columns: a tile has 2^step_bits steps
+  std::int64_t steps = 1;          ///< columns: of a list
+  std::int64_t column_blocks = 1;  ///< columns: strips across one row of lists
+  int levels = 1;                  ///< columns: of a warp's binary counter
+  int board = 0;                   ///< columns: partial results that a block's warps leave each other
 
   std::int64_t partials = 0, tickets = 0;
 };
 
 /// Measured choices, apart from `plan` so that tests and measurements can turn them.
 struct Limits {
-  std::int64_t warps = 16384;  ///< rows: beyond so many warps, parts are no longer made smaller
+  std::int64_t few = 4096;     ///< fewer warps than this make parts smaller than four tiles or steps
+  std::int64_t warps = 32768;  ///< rows: beyond so many warps, parts are no longer made smaller
   std::int64_t blocks = 1024;  ///< columns: the same for blocks
   std::int64_t splits = 2048;  ///< blocks a list
   bool vectors = true, columns = true, short_rows = true;

@@ -4,7 +4,7 @@
 #include <tally/ops/cuda/reduce_plan.h>
 #include <tally/ops/cuda/reduce_walk.h>
 #include <tally/ops/results.h>
-#include <tally/ops/cuda/reduce_fold.cuh>
+#include <tally/ops/cuda/reduce_partials.cuh>
 
 namespace tally::cuda_loops {
 
@@ -17,9 +17,15 @@ TALLY_COLD std::int64_t far_offset(const Walk<1>& walk, std::int64_t i) {
 TALLY_DEVICE std::int64_t offset(const Walk<1>& walk, std::int64_t i) {
   return walk.rank == 1 ? i * walk.strides[0][0] : far_offset(walk, i);
 }
+/// Where walk.is_near(n), for i < n.
+TALLY_DEVICE std::int64_t near_offset(const Walk<1>& walk, std::int64_t i) {
+  const std::uint32_t at = static_cast<std::uint32_t>(i), outer = walk.sizes[0].divide_small(at);
+  const std::uint32_t inside = at - outer * static_cast<std::uint32_t>(walk.sizes[0].divisor);
+  return outer * walk.strides[0][1] + inside * walk.strides[0][0];
+}
 
-/// A thread's share of a tile in any layout: kPieces loads of kWidth neighbours, `step` elements of the list apart,
-/// from number `first` on and before `end`. One copy of the code, rolled up; `to` is local memory.
+/// kPieces loads of kWidth neighbours in any layout, `step` elements of the list apart, from number `first` on and
+/// before `end`. One copy of the code, rolled up; `to` is local memory.
 template <int kPieces, int kWidth, class T>
 TALLY_COLD void read_scattered(const Walk<1>& walk, const T* x, std::int64_t first, std::int64_t end, int step,
                                gpu::Vector<T, kWidth>* to) {
@@ -33,38 +39,66 @@ TALLY_COLD void read_scattered(const Walk<1>& walk, const T* x, std::int64_t fir
     if (at + kWidth <= end) {
       load = gpu::load_streaming(reinterpret_cast<const Load*>(x + offset(walk, at)));
     } else if (kWidth > 1 && at < end) {
-      // The end of a list inside a vector: the list has one dim.
+      // The end of a list inside a vector, which lies in one piece.
+      const T* from = x + offset(walk, at);
       TALLY_UNROLL
       for (int k = 0; k + 1 < kWidth; ++k)
-        if (at + k < end) load[k] = x[at + k];
+        if (at + k < end) load[k] = from[k];
     }
     to[i] = load;
   }
 }
 
-/// Blocks of 256 threads that a multiprocessor is to hold: enough loads under way, without spilling registers.
-template <class Op, class T> inline constexpr int kBlocksAtLeast = kHeavy<Op, Compute<T>> || sizeof(T) == 8 ? 3 : 4;
+/// How many elements of the lane that starts `left` elements before a tile's end there are, at most kRows.
+template <int kRows> TALLY_DEVICE int lane_length(int left) {
+  const int length = (left + kLanes - 1) >> 7;
+  return length < 0 ? 0 : length < kRows ? length : kRows;
+}
+
+/// kWidth neighbouring lanes, from `lane` on, of the tile that begins with element `first` of its list and has `count`;
+/// rows[j] are their j-th elements. kFull: all lanes have kRows.
+template <class U, bool kFull, int kWidth, int kRows, class Op, class T>
+TALLY_DEVICE typename U::Value fold_lanes(const Op& op, const gpu::Vector<T, kWidth> (&rows)[kRows], std::int64_t first,
+                                          int lane, int count, Compute<T> pivot) {
+  using C = Compute<T>;
+  typename U::Value v[kWidth];
+  TALLY_UNROLL
+  for (int k = 0; k < kWidth; ++k) {
+    C x[kPerLane] = {};
+    TALLY_UNROLL
+    for (int j = 0; j < kRows; ++j) x[j] = convert<C>(rows[j][k]);
+    v[k] =
+        U::template lane<kRows>(op, x, kFull ? kRows : lane_length<kRows>(count - lane - k), first + lane + k, pivot);
+  }
+  merge_within<U, kWidth>(op, v);
+  return v[0];
+}
 
 template <class Op, class T> struct Task {
   using C = Compute<T>;
   using Partial = PartialOf<Op, C>;
 
-  Op op;
+  // What every kernel needs comes first: a launch's arguments are fetched line by line.
   const T* x;
-  Walk<1> kept, reduced;
   std::int64_t n, lists;
+  std::int64_t list_step, step;  // of lists that are evenly apart, and of elements; 0 where a walk has more dims
   Results<Op, T> out;
   Plan plan;
   Partial* partials;
   unsigned* tickets;
+  Op op;
+  Walk<1> kept, reduced;
 
-  TALLY_DEVICE const T* list(std::int64_t o) const { return x + offset(kept, o); }
+  TALLY_DEVICE const T* list(std::int64_t o) const {
+    return x + (list_step != 0 || o == 0 ? o * list_step : offset(kept, o));
+  }
   /// The first element: what var measures deviations from. Ops that don't look at it cost no load.
   TALLY_DEVICE C pivot(std::int64_t o) const { return n > 0 ? convert<C>(*list(o)) : C(0); }
   /// Results of list o, whose partial result is finished.
-  TALLY_DEVICE void store(std::int64_t o, const Partial& total) const {
-    out.store(op, o, Fold<Op, C>::get(total), n, pivot(o));
+  TALLY_DEVICE void store(std::int64_t o, const Partial& total, C pivot) const {
+    out.store(op, o, Fold<Op, C>::get(total), n, pivot);
   }
+  TALLY_DEVICE void store(std::int64_t o, const Partial& total) const { store(o, total, pivot(o)); }
 };
 
 /// The same, where it does not happen often: one copy of the code.

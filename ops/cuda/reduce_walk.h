@@ -21,10 +21,13 @@ struct Divider {
                                         static_cast<std::uint64_t>(d)) +
              1;
   }
+  TALLY_HD bool is_small(std::int64_t i) const { return ((i | divisor) >> 31) == 0; }
+  /// Where is_small.
+  TALLY_HD std::uint32_t divide_small(std::uint32_t i) const {
+    return (static_cast<std::uint32_t>((std::uint64_t{i} * factor) >> 32) + i) >> shift;
+  }
   TALLY_HD std::int64_t operator()(std::int64_t i) const {
-    if ((i | divisor) >> 31) return i / divisor;
-    const std::uint32_t n = static_cast<std::uint32_t>(i);
-    return (static_cast<std::uint32_t>((std::uint64_t{n} * factor) >> 32) + n) >> shift;
+    return is_small(i) ? divide_small(static_cast<std::uint32_t>(i)) : i / divisor;
   }
 };
 
@@ -41,6 +44,9 @@ template <int N> struct Walk {
       for (int k = 0; k < N; ++k) strides[k][d] = walk.strides[k][walk.rank - 1 - d];
     }
   }
+
+  /// Whether the offsets of elements before the n-th take one short division.
+  TALLY_HD bool is_near(std::int64_t n) const { return rank == 2 && sizes[0].is_small(n); }
 
   TALLY_HD void offsets(std::int64_t i, std::int64_t (&offset)[N]) const {
     for (int k = 0; k < N; ++k) offset[k] = 0;

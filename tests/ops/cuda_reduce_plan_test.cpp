@@ -41,32 +41,39 @@ void expect_whole(const Problem& problem, const Limits& limits = {}) {
     ASSERT_LE(n, kTile);
     ASSERT_TRUE(n <= kLanes || problem.lists.reduced.rank <= 1);
     ASSERT_GE(p.rows * kLanes, n);
-    ASSERT_TRUE(is_power(p.group) && is_power(p.passes));
-    ASSERT_TRUE(p.passes == 1 || p.group == 32);
-    ASSERT_GE(p.group * p.passes * p.width, std::min<std::int64_t>(n, kLanes));
-    ASSERT_GE(p.blocks * (p.threads / p.group) * (short_values(p.width, p.rows) / p.passes), lists);
+    ASSERT_TRUE(is_power(p.group));
+    ASSERT_LE(p.group, 32);
+    ASSERT_GE(p.group * kVector, std::min<std::int64_t>(n, kLanes));
+    ASSERT_GE(p.blocks * (p.threads / p.group) * lists_under_way(p.rows), lists);
   } else {
-    ASSERT_TRUE(is_power(p.across) && is_power(p.lane_groups) && is_power(p.together));
-    const std::int64_t inner = problem.lists.kept.inner(), rounds = (tiles + p.together - 1) / p.together;
-    ASSERT_EQ(p.across * p.lane_groups * p.together, p.threads);
-    ASSERT_GE(p.lane_groups * (16 / p.width), std::min<std::int64_t>(n, kLanes));
+    ASSERT_TRUE(is_power(p.across) && is_power(p.warps_per_list));
+    ASSERT_LE(p.across, 32);
+    ASSERT_LE(p.width, 32 / p.across * column_values(p.width));  // the exchange leaves a thread so many lists
+    const std::int64_t inner = problem.lists.kept.inner(), strips = lists / inner * p.column_blocks;
+    const std::int64_t warps = p.threads / 32, lanes = 32 / p.across * column_lanes(p.rows) << p.step_bits;
+    ASSERT_GE(p.rows * kLanes, std::min<std::int64_t>(n, kTile));
+    ASSERT_TRUE(p.rows == kRowsOfTile || tiles == 1);
+    ASSERT_GE(lanes, std::min<std::int64_t>(n, kLanes));
+    ASSERT_TRUE(tiles == 1 || lanes == kLanes);
+    ASSERT_EQ(p.steps, tiles << p.step_bits);
     ASSERT_GE(p.column_blocks * p.across * p.width, inner);
-    ASSERT_EQ(p.rows, n <= kLanes ? 1 : kRowsOfTile);
-    ASSERT_GE(p.run * p.splits, rounds);
-    ASSERT_LT(p.run * (p.splits - 1), rounds);
-    if (rounds > 1) {  // what the kernel's counter and its last block ask for
-      ASSERT_EQ(p.threads, 256);
-      ASSERT_LE(p.across * p.width, 32);
-      ASSERT_LE(p.run, 128);
+    ASSERT_LT((p.column_blocks - 1) * p.across * p.width, inner);
+    ASSERT_GE(p.run * p.warps_per_list * p.splits, p.steps);
+    ASSERT_LT(p.run * p.warps_per_list * (p.splits - 1), p.steps);  // no block without work
+    ASSERT_GE(std::int64_t{1} << (p.levels - 1), p.run);
+    if (p.splits > 1) {  // what the last block asks for
+      ASSERT_EQ(p.warps_per_list, warps);
+      ASSERT_LE(p.across * p.width, p.threads);
     }
-    ASSERT_EQ(p.blocks, lists / inner * p.column_blocks * p.splits);
+    ASSERT_GE(p.blocks / p.splits * (warps / p.warps_per_list), strips);
+    ASSERT_EQ(p.tickets, p.splits > 1 ? strips : 0);
   }
 }
 
 TEST(CudaReducePlan, WholeForAllSizes) {
   for (const std::int64_t n : {1, 2, 5, 31, 127, 128, 129, 1000, 1024, 1025, 8192, 50257, 1 << 20, 1 << 30})
     for (const std::int64_t lists : {1, 2, 7, 8, 16, 33, 100, 4096, 1 << 20}) {
-      for (const int width : {1, 2, 4}) {
+      for (const int width : {1, 2, 4, 8}) {
         Problem sideways = columns(n, lists);
         sideways.column_width = width;
         expect_whole(sideways);
@@ -94,7 +101,7 @@ TEST(CudaReducePlan, MappingsFollowMemory) {
   EXPECT_EQ(plan(rows(10, 5000), {}).mapping, Mapping::rows);
   EXPECT_EQ(plan(rows(10, 128), {}).mapping, Mapping::short_rows);
   EXPECT_EQ(plan(columns(5000, 10), {}).mapping, Mapping::columns);
-  EXPECT_EQ(plan(columns(3, 2), {}).mapping, Mapping::short_rows);  // too few for a block of columns
+  EXPECT_EQ(plan(columns(3, 2), {}).mapping, Mapping::short_rows);  // too few for a warp of columns
   EXPECT_EQ(plan(rows(5, 0), {}).mapping, Mapping::short_rows);
   EXPECT_EQ(plan(rows(5, 0), {}).blocks, 1);
   EXPECT_EQ(plan(rows(0, 5), {}).blocks, 0);
@@ -104,12 +111,15 @@ TEST(CudaReducePlan, VectorsOnlyWhereAllLoadsAreAligned) {
   const auto width = [](Problem problem, std::uintptr_t address, std::size_t bytes = 4) {
     problem.address = address;
     problem.element_bytes = bytes;
+    problem.row_width = problem.column_width = static_cast<int>(16 / bytes);
     return plan(problem, {}).width;
   };
   EXPECT_EQ(width(rows(3, 5000), 0), 4);
   EXPECT_EQ(width(rows(3, 5000), 16), 4);
   EXPECT_EQ(width(rows(3, 5000), 4), 1);
-  EXPECT_EQ(width(rows(3, 5000), 8, 2), 4);
+  EXPECT_EQ(width(rows(3, 5000), 16, 2), 8);
+  EXPECT_EQ(width(rows(3, 5000), 8, 2), 1);
+  EXPECT_EQ(width(rows(3, 500), 8, 2), 4);  // short rows have smaller loads
   EXPECT_EQ(width(rows(3, 5000), 4, 2), 1);
   EXPECT_EQ(width(rows(3, 5001), 0), 1);  // the second row is not aligned
   EXPECT_EQ(width(rows(1, 5001), 0), 4);

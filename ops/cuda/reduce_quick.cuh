@@ -1,0 +1,283 @@
+// The quick units: plain float arithmetic that gives the bits of the op's own, as long as every value is where `Wide`
+// keeps its exponent at zero (or differs from it by exact powers of two) and no NaN asks to be found. What does not
+// hold becomes NaN, which every merge hands on, so nothing is counted on the way and `holds` is asked once, at the end.
+#pragma once
+
+#include <cmath>
+
+#include <tally/ops/reductions.h>
+#include <tally/ops/cuda/reduce_unit.cuh>
+
+namespace tally::cuda_loops {
+
+/// Whether the first `count` are zeros: a few operations on bits, no branch.
+TALLY_DEVICE bool all_zero(const float (&x)[kPerLane], int count) {
+  std::uint32_t bits = 0;
+  TALLY_UNROLL
+  for (int j = 0; j < kPerLane; ++j)
+    if (j < count) bits |= math::bit_cast<std::uint32_t>(x[j]);
+  return bits << 1 == 0;
+}
+
+/// The sum of squares.
+struct QuickNorm2 {
+  using Op = Norm2;
+  using Value = float;
+  static constexpr bool any_order = false, checked = true, heavy = false;
+  static constexpr std::int64_t longest = INT64_MAX;
+  static constexpr int row_blocks(int width) { return width == 4 ? 4 : 3; }
+  static constexpr int column_blocks(int) { return 3; }
+
+  TALLY_DEVICE static Value nothing(const Op&) { return 0; }
+  template <int kRows>
+  TALLY_DEVICE static Value lane(const Op&, const float (&x)[kPerLane], int count, std::int64_t, float) {
+    if (count <= 0) return 0;
+    float sum = x[0] * x[0];
+    if constexpr (kRows == 1) {
+      return is_comfortable(math::abs(x[0])) ? sum : NAN;
+    } else {
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j)
+        if (j < count) sum = sum + x[j] * x[j];
+      // Between these bounds the largest element is comfortable without a look at it.
+      return (sum >= 0x1p-57f && sum <= 0x1p116f) || all_zero(x, count) ? sum : NAN;
+    }
+  }
+  TALLY_DEVICE static Value merge(const Op&, Value a, Value b) { return a + b; }
+  TALLY_DEVICE static bool holds(Value sum) { return sum <= 0x1p120f; }
+  TALLY_DEVICE static Value unpack(const Wide<float>& a) { return a.e == 0 || a.m == 0 ? a.m : NAN; }
+  TALLY_DEVICE static Wide<float> pack(Value sum) { return Wide<float>(sum); }
+};
+
+/// Counts, means and sums of squared deviations.
+struct QuickVar {
+  using Op = Var;
+  struct Value {
+    int n;
+    float mean, m2;
+  };
+  static constexpr bool any_order = false, checked = true, heavy = false;
+  static constexpr std::int64_t longest = INT32_MAX;
+  static constexpr int row_blocks(int width) { return width == 8 ? 3 : 4; }
+  static constexpr int column_blocks(int) { return 3; }
+
+  TALLY_DEVICE static Value nothing(const Op&) { return {0, 0, 0}; }
+  template <int kRows>
+  TALLY_DEVICE static Value lane(const Op&, const float (&x)[kPerLane], int count, std::int64_t, float pivot) {
+    if (count <= 0) return {0, 0, 0};
+    float d[kPerLane], sum = x[0] - pivot;
+    if constexpr (kRows == 1) {
+      return {1, is_comfortable(math::abs(sum)) ? sum : NAN, 0};
+    } else {
+      d[0] = sum;
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j) {
+        d[j] = x[j] - pivot;
+        if (j < count) sum = sum + d[j];
+      }
+      const float mean = sum / static_cast<float>(count);
+      float m2 = (d[0] - mean) * (d[0] - mean);
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j)
+        if (j < count) m2 = m2 + (d[j] - mean) * (d[j] - mean);
+      // No deviation is larger than |mean| + sqrt(m2), and one is at least |mean| and sqrt(m2 / 32).
+      const float size = math::abs(mean);
+      const bool comfortable = size <= 0x1p56f && m2 <= 0x1p112f && (size >= 0x1p-29f || m2 >= 0x1p-55f);
+      return {count, comfortable || all_zero(d, count) ? mean : NAN, m2};
+    }
+  }
+  TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
+    const float weight = a.n == b.n ? 0.5f : static_cast<float>(b.n) / static_cast<float>(a.n + b.n);
+    const float d = b.mean - a.mean, size = math::abs(d);
+    const bool moderate = size <= 0x1p40f && (size >= 0x1p-40f || size == 0);
+    Value both{a.n + b.n, a.mean + d * weight, (a.m2 + b.m2) + (d * d) * (static_cast<float>(a.n) * weight)};
+    if (!moderate) both.mean = NAN;
+    if (b.n == 0) both = a;
+    if (a.n == 0) both = b;
+    return both;
+  }
+  TALLY_DEVICE static bool holds(const Value& a) { return math::abs(a.mean) <= 0x1p60f && a.m2 <= 0x1p120f; }
+  TALLY_DEVICE static Value unpack(const Var::Moments<float>& a) {
+    const bool plain =
+        (a.mean.e == 0 || a.mean.m == 0) && (a.m2.e == 0 || a.m2.m == 0) && a.n <= (1 << 25);  // a warp's sum is an int
+    return {static_cast<int>(a.n), plain ? a.mean.m : NAN, a.m2.m};
+  }
+  TALLY_DEVICE static Var::Moments<float> pack(const Value& a) { return {a.n, Wide<float>(a.mean), Wide<float>(a.m2)}; }
+};
+
+/// The product of what is not zero, and how many zeros there were.
+struct QuickProd {
+  using Op = Prod;
+  struct Value {
+    float m;
+    int e, zeros;
+  };
+  static constexpr bool any_order = false, checked = true, heavy = false;
+  static constexpr std::int64_t longest = INT32_MAX;
+  static constexpr int row_blocks(int width) { return width == 4 ? 4 : 3; }
+  static constexpr int column_blocks(int width) { return width == 8 ? 3 : 4; }
+
+  TALLY_DEVICE static Value nothing(const Op&) { return {1, 0, 0}; }
+  template <int kRows>
+  TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t, float) {
+    if (count <= 0) return {1, 0, 0};
+    if constexpr (kRows == 1) {
+      return factor(x[0]);
+    } else {
+      float product = x[0], least = math::abs(x[0]), most = least;
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j)
+        if (j < count) {
+          product = product * x[j];
+          least = std::fmin(least, math::abs(x[j]));
+          most = std::fmax(most, math::abs(x[j]));
+        }
+      // Eight factors of moderate size stay in range. A NaN passes by least and most, but not by the product.
+      if (least >= 0x1p-15f && most <= 0x1p15f) return in_range({product, 0, 0});
+      Value each = factor(x[0]);
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j)
+        if (j < count) each = merge(op, each, factor(x[j]));
+      return each;
+    }
+  }
+  TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
+    return in_range({a.m * b.m, a.e + b.e, a.zeros + b.zeros});
+  }
+  TALLY_DEVICE static bool holds(const Value& a) { return a.m == a.m; }
+  TALLY_DEVICE static Value unpack(const Prod::Factors<float>& a) {
+    const bool plain = math::isfinite(a.product.m) && a.zeros <= INT32_MAX / 2048;
+    return {plain ? a.product.m : NAN, a.product.e, static_cast<int>(a.zeros)};
+  }
+  TALLY_DEVICE static Prod::Factors<float> pack(const Value& a) { return {Wide<float>(a.m, a.e), a.zeros}; }
+
+ private:
+  // Not infinite, nor so far out that one step is not enough.
+  TALLY_DEVICE static Value factor(float x) {
+    const float size = math::abs(x);
+    if (size == 0) return {math::copysign(1.0f, x), 0, 1};
+    return size >= 0x1p-120f && size <= 0x1p120f ? in_range({x, 0, 0}) : Value{NAN, 0, 0};
+  }
+  // Wide's own range: one step is enough for a product of two that are in it.
+  TALLY_DEVICE static Value in_range(Value a) {
+    const float size = math::abs(a.m);
+    if (size < 0x1p-60f) {
+      a.m = a.m * 0x1p60f;
+      --a.e;
+    }
+    if (size > 0x1p60f) {
+      a.m = a.m * 0x1p-60f;
+      ++a.e;
+    }
+    return a;
+  }
+};
+
+/// The extreme and its place, if no element is NaN.
+template <bool Largest> struct QuickExtreme {
+  using Op = Extreme<Largest>;
+  using Partial = typename Op::template Place<float>;
+  struct Value {
+    float value;
+    int index;
+  };
+  static constexpr bool any_order = true, checked = true, heavy = false;
+  static constexpr std::int64_t longest = INT32_MAX;
+  static constexpr int row_blocks(int) { return 3; }
+  static constexpr int column_blocks(int) { return 3; }
+
+  TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), INT32_MAX}; }
+  template <int kRows>
+  TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t first, float) {
+    if (count <= 0) return nothing(op);
+    if constexpr (kRows == 1) {
+      return {x[0], static_cast<int>(first)};
+    } else {
+      float value = x[0];
+      int at = 0;
+      bool nan = math::isnan(x[0]);
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j)
+        if (j < count) {
+          nan |= math::isnan(x[j]);
+          if (Largest ? x[j] > value : x[j] < value) {
+            value = x[j];
+            at = kLanes * j;
+          }
+        }
+      return {nan ? NAN : value, static_cast<int>(first) + at};
+    }
+  }
+  TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
+    const bool beats = Largest ? b.value > a.value : b.value < a.value;
+    return beats || (b.value == a.value && b.index < a.index) || math::isnan(b.value) ? b : a;
+  }
+  TALLY_DEVICE static bool holds(const Value& a) { return a.value == a.value; }
+  TALLY_DEVICE static Value unpack(const Partial& a) {
+    return {a.value, a.index < INT32_MAX ? static_cast<int>(a.index) : INT32_MAX};
+  }
+  TALLY_DEVICE static Partial pack(const Value& a) {
+    return {a.value, a.index == INT32_MAX ? INT64_MAX : std::int64_t{a.index}};
+  }
+};
+
+/// The extreme and how many tie with it, if no element is NaN.
+template <bool Largest> struct QuickShared {
+  using Op = SharedExtreme<Largest>;
+  using Partial = typename Op::template Ties<float>;
+  struct Value {
+    float value;
+    int count;
+  };
+  static constexpr bool any_order = true, checked = true, heavy = false;
+  static constexpr std::int64_t longest = INT32_MAX;
+  static constexpr int row_blocks(int width) { return width == 4 ? 4 : 3; }
+  static constexpr int column_blocks(int width) { return width == 8 ? 3 : 4; }
+
+  TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), 0}; }
+  template <int kRows>
+  TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t, float) {
+    if (count <= 0) return nothing(op);
+    if constexpr (kRows == 1) {
+      return {x[0], 1};
+    } else {
+      float value = x[0];
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j)
+        if (j < count) value = Largest ? gpu::max_or_nan(value, x[j]) : gpu::min_or_nan(value, x[j]);
+      int ties = 0;
+      TALLY_UNROLL
+      for (int j = 0; j < kPerLane; ++j)
+        if (j < count) ties += x[j] == value;
+      if (value == 0) {
+        TALLY_UNROLL
+        for (int j = 0; j < kPerLane; ++j)
+          if (j < count && x[j] == 0 && math::signbit(x[j]) != Largest) value = x[j];
+      }
+      return {value, ties};
+    }
+  }
+  TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
+    const bool beats = (Largest ? b.value > a.value : b.value < a.value) || math::isnan(b.value);
+    Value one = beats ? b : a;
+    if (a.value == b.value) {
+      if (math::signbit(a.value) == Largest) one.value = b.value;  // of two zeros the one that counts
+      one.count = a.count + b.count;
+    }
+    return one;
+  }
+  TALLY_DEVICE static bool holds(const Value& a) { return a.value == a.value; }
+  TALLY_DEVICE static Value unpack(const Partial& a) {
+    return {a.count <= INT32_MAX / 2048 ? a.value : NAN, static_cast<int>(a.count)};
+  }
+  TALLY_DEVICE static Partial pack(const Value& a) { return {a.value, a.count}; }
+};
+
+template <> struct UnitOf<Norm2, float> { using type = QuickNorm2; };
+template <> struct UnitOf<Var, float> { using type = QuickVar; };
+template <> struct UnitOf<Std, float> { using type = QuickVar; };
+template <> struct UnitOf<Prod, float> { using type = QuickProd; };
+template <bool Largest> struct UnitOf<Extreme<Largest>, float> { using type = QuickExtreme<Largest>; };
+template <bool Largest> struct UnitOf<SharedExtreme<Largest>, float> { using type = QuickShared<Largest>; };
+
+}  // namespace tally::cuda_loops

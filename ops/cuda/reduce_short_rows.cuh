@@ -1,0 +1,135 @@
+// The kernel for lists of one tile, most of them short: a group of threads has several of them under way.
+#pragma once
+
+#include <tally/ops/cuda/reduce_task.cuh>
+
+namespace tally::cuda_loops {
+
+/// A thread's elements of a list: kRows of each of kVector neighbouring lanes.
+template <class T, int kRows> using ShortShare = gpu::Vector<T, kVector>[kRows];
+
+/// What there is of them, for a list anywhere in memory; `x` is null where there is none.
+template <int kRows, class Op, class T>
+TALLY_COLD void read_short_row(const Task<Op, T>& task, const T* x, int lane, gpu::Vector<T, kVector>* rows) {
+  const int left = x ? static_cast<int>(task.n) - lane : 0;
+  TALLY_ROLLED
+  for (int j = 0; j < kRows; ++j) {
+    rows[j] = {};
+    TALLY_ROLLED
+    for (int k = 0; k < kVector; ++k)
+      if (kLanes * j + k < left) rows[j][k] = x[offset(task.reduced, lane + kLanes * j + k)];
+  }
+}
+
+/// One list with all the op's care. All threads of a warp call it.
+template <class Op, class T>
+TALLY_COLD PartialOf<Op, Compute<T>> exact_short_row(const Task<Op, T>& task, const T* x, int lane) {
+  using E = Exact<Op, Compute<T>>;
+  ShortShare<T, kRowsOfTile> rows;
+  read_short_row<kRowsOfTile>(task, x, lane, rows);
+  const Compute<T> pivot = x ? convert<Compute<T>>(*x) : 0;
+  auto value = fold_lanes<E, false>(task.op, rows, 0, lane, x ? static_cast<int>(task.n) : 0, pivot);
+  merge_across<E, 1>(task.op, &value, 1, task.plan.group);
+  return value;
+}
+
+/// Lists of at most kRows·128 elements. One of at most 128 may lie in memory in any way and be nothing; its group is as
+/// small as it can be.
+template <class Op, class T, int kRows>
+__global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
+  using C = Compute<T>;
+  using U = Unit<Op, C>;
+  using Load = gpu::Vector<T, kVector>;
+  constexpr int kLists = lists_under_way(kRows);
+  const int group = task.plan.group, group_bits = 31 - __clz(group);
+  const int r = static_cast<int>(threadIdx.x) & (group - 1), groups = static_cast<int>(blockDim.x) >> group_bits;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (groups * kLists) + (threadIdx.x >> group_bits);
+  const std::int64_t ahead = task.lists - first;  // list u of this thread is number first + u·groups
+  const int lane = r * kVector, n = static_cast<int>(task.n);
+  const auto exists = [&](int u) { return u * groups < ahead && n > 0; };
+  ShortShare<T, kRows> loads[kLists];
+  const bool even = (task.list_step != 0 || task.lists == 1) && (task.step != 0 || n == 1);
+  const bool wide = sizeof(T) <= 4 && task.plan.width == kVector && task.step == 1 && n % kVector == 0;
+  const int left = n - lane;
+  const bool full = left >= kVector + kLanes * (kRows - 1);
+  if (even) {
+    const T* from = task.x + first * task.list_step + lane * task.step;
+    const std::int64_t next_list = groups * task.list_step;
+    if (wide) {
+      TALLY_UNROLL
+      for (int u = 0; u < kLists; ++u, from += next_list) {
+        TALLY_UNROLL
+        for (int j = 0; j < kRows; ++j)
+          if constexpr (sizeof(T) <= 4)
+            loads[u][j] = exists(u) && kLanes * j < left
+                              ? gpu::load_streaming(reinterpret_cast<const Load*>(from + kLanes * j))
+                              : Load{};
+      }
+    } else {
+      TALLY_UNROLL
+      for (int u = 0; u < kLists; ++u, from += next_list) {
+        const int here = exists(u) ? left : 0;
+        TALLY_UNROLL
+        for (int j = 0; j < kRows; ++j) {
+          TALLY_UNROLL
+          for (int k = 0; k < kVector; ++k)
+            loads[u][j][k] = kLanes * j + k < here ? from[(kLanes * j + k) * task.step] : T{};
+        }
+      }
+    }
+  } else {
+    Load far[kLists * kRows];  // local memory
+    TALLY_ROLLED
+    for (int u = 0; u < kLists; ++u)
+      read_short_row<kRows>(task, exists(u) ? task.list(first + u * groups) : nullptr, lane, far + u * kRows);
+    TALLY_UNROLL
+    for (int u = 0; u < kLists; ++u) {
+      TALLY_UNROLL
+      for (int j = 0; j < kRows; ++j) loads[u][j] = far[u * kRows + j];
+    }
+  }
+  // Of the list that this thread will store, where it is one: needed last, so asked for now.
+  const std::int64_t mine = first + r * groups;
+  const C pivot_of_mine = even && r < kLists && exists(r) ? convert<C>(task.x[mine * task.list_step]) : C(0);
+  typename U::Value v[kLists];
+  TALLY_UNROLL
+  for (int u = 0; u < kLists; ++u) {
+    // The group's first thread has the list's first element.
+    const C pivot = gpu::shuffle(convert<C>(loads[u][0][0]), static_cast<int>(threadIdx.x % kWarp) & ~(group - 1));
+    v[u] = !exists(u) ? U::nothing(task.op)
+           : full     ? fold_lanes<U, true>(task.op, loads[u], 0, lane, n, pivot)
+                      : fold_lanes<U, false>(task.op, loads[u], 0, lane, n, pivot);
+  }
+  merge_across<U, kLists>(task.op, v, 1, group);
+
+  bool holds = true;
+  if constexpr (U::checked) {
+    TALLY_UNROLL
+    for (int k = 0; k < kLists; ++k) holds &= U::holds(v[k]);
+    holds = __all_sync(gpu::kAllLanes, holds);
+  }
+  if (!holds) {
+    TALLY_ROLLED
+    for (int u = 0; u < kLists; ++u) {
+      const auto total = exact_short_row(task, exists(u) ? task.list(first + u * groups) : nullptr, lane);
+      if (r == 0 && u * groups < ahead) store_seldom(task, first + u * groups, total);
+    }
+    return;
+  }
+  if (group >= kLists) {
+    if (r >= kLists || r * groups >= ahead) return;
+    if (even)
+      task.store(mine, U::pack(v[0]), pivot_of_mine);
+    else
+      store_seldom(task, mine, U::pack(v[0]));
+    return;
+  }
+  typename U::Value totals[kLists];  // indexed in a loop, so in local memory
+  TALLY_UNROLL
+  for (int k = 0; k < kLists; ++k) totals[k] = v[k];
+  TALLY_ROLLED
+  for (int k = 0, u = r; u < kLists; ++k, u += group)
+    if (u * groups < ahead) store_seldom(task, first + u * groups, U::pack(totals[k]));
+}
+
+}  // namespace tally::cuda_loops

@@ -1,0 +1,63 @@
+// What the threads of a reduction compute in. Exact is the op itself, for any values. A few ops have a Quick unit too
+// (reduce_quick.cuh): the same arithmetic where nothing needs the op's care for extremes, in fewer instructions and
+// registers. It notices where it does not hold, and what it then had is done again in Exact.
+#pragma once
+
+#include <cstdint>
+
+#include <tally/core/cuda/kernel.h>
+#include <tally/core/device.h>
+#include <tally/ops/reduction.h>
+
+#if defined(__CUDACC__)
+#define TALLY_DEVICE __device__ __forceinline__
+#define TALLY_COLD inline __device__ __noinline__
+#define TALLY_GRID_CONSTANT __grid_constant__
+#define TALLY_ROLLED _Pragma("unroll 1")
+#else
+#define TALLY_DEVICE inline
+#define TALLY_COLD inline
+#define TALLY_GRID_CONSTANT
+#define TALLY_ROLLED
+#endif
+
+namespace tally::cuda_loops {
+
+using gpu::kWarp;
+
+template <class Op, class C> using PartialOf = typename Fold<Op, C>::Partial;
+
+/// Whether an element or a merge of the op itself costs more than a few instructions.
+template <class Op, class C>
+inline constexpr bool kHeavy = sizeof(PartialOf<Op, C>) > 8 || requires(const Op& op, const C (&x)[kPerLane]) {
+  op.lane(x, 1, std::int64_t{}, C{});
+};
+
+template <class Op, class C> struct Exact {
+  using F = Fold<Op, C>;
+  using Value = typename F::Partial;  ///< what threads hold and exchange
+  static constexpr bool any_order = F::any_order;
+  static constexpr bool checked = false;  ///< whether there are values for which `holds` says no
+  static constexpr bool heavy = kHeavy<Op, C>;
+  static constexpr std::int64_t longest = INT64_MAX;  ///< list that it can do
+  /// Blocks that a multiprocessor is to hold of the kernels for long rows and for columns: measured, as what they trade
+  /// (loads under way for registers) is not to be read off.
+  static constexpr int row_blocks(int) { return 3; }
+  static constexpr int column_blocks(int) { return heavy ? 4 : 3; }
+
+  TALLY_DEVICE static Value nothing(const Op& op) { return F::nothing(op); }
+  /// A lane as Fold::lane has it, of at most kRows elements; of none it is nothing.
+  template <int kRows>
+  TALLY_DEVICE static Value lane(const Op& op, const C (&x)[kPerLane], int count, std::int64_t first, C pivot) {
+    return count > 0 ? F::some(F::lane(op, x, count, first, pivot)) : F::nothing(op);
+  }
+  TALLY_DEVICE static Value merge(const Op& op, const Value& a, const Value& b) { return F::merge(op, a, b); }
+  TALLY_DEVICE static bool holds(const Value&) { return true; }
+  TALLY_DEVICE static Value unpack(const Value& partial) { return partial; }
+  TALLY_DEVICE static Value pack(const Value& value) { return value; }
+};
+
+template <class Op, class C> struct UnitOf { using type = Exact<Op, C>; };
+template <class Op, class C> using Unit = typename UnitOf<Op, C>::type;
+
+}  // namespace tally::cuda_loops
