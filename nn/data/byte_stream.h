@@ -10,6 +10,7 @@
 
 namespace tally {
 
+/// Bytes of a file or of memory, one after the other.
 class ByteStream {
  public:
   /// The bytes must outlive the stream; `site` names them in errors.

@@ -9,12 +9,14 @@
 
 namespace tally {
 
+/// Images with their labels, as bytes.
 struct ImageSet {
   std::int64_t count = 0, rows = 0, cols = 0;
   std::vector<std::uint8_t> pixels;  // (count, rows, cols), row-major
   std::vector<std::uint8_t> labels;  // (count)
 };
 
+/// What a classifier trains on and what it is tested on.
 struct ImageData {
   ImageSet train, test;
   std::int64_t classes = 0;
