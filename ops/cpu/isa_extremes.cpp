@@ -57,11 +57,10 @@ template <class Op> TALLY_INLINE bool extreme(const typename Op::C* x, int count
 template <class Op> TALLY_INLINE int place(const typename Op::C* x, int count, typename Op::C value) {
   using C = typename Op::C;
   const Vec<C> wanted = splat(value);
-  int i = 0;
-  for (; i + kWidth<C> <= count; i += kWidth<C>)
-    if (any<Whole<C>>(load(x + i) == wanted)) break;
-  while (x[i] != value) ++i;
-  return i;
+  for (int i = 0;; i += kWidth<C>) {
+    const Mask<C> equal = load_part(x + i, count - i, Op::kPad) == wanted;
+    if (any<Whole<C>>(equal)) return i + first_true<Whole<C>>(equal);
+  }
 }
 
 template <class Op> TALLY_INLINE int ties(const typename Op::C* x, int count, typename Op::C value) {

@@ -31,9 +31,9 @@ TALLY_INLINE AccOf<Op> merge(const AccOf<Op>& a, const AccOf<Op>& b, const Weigh
 template <class C> TALLY_INLINE Weight<C> equal_weight(int n) {
   return {splat(C(0.5)), splat(static_cast<C>(n) * C(0.5)), Mask<C>{}};
 }
-template <class C> TALLY_INLINE Weight<C> weight_of(Vec<C> a, Vec<C> b) {
-  const Vec<C> share = b / (a + b);
-  return {share, a * share, b == 0};
+template <class C> TALLY_INLINE Weight<C> weight_of(int a, int b) {
+  const C share = static_cast<C>(b) / static_cast<C>(a + b);
+  return {splat(share), splat(static_cast<C>(a) * share), Mask<C>{}};
 }
 
 template <class Op>
@@ -61,61 +61,97 @@ template <class Op> bool full_tile(const ElementOf<Op>* x, ElementOf<Op> first, 
   return finish<Op>(acc[0], bad, kTile, out);
 }
 
-/// Any count: lanes that have no element are nothing, which merging passes over.
-template <class Op>
-bool part_tile(const ElementOf<Op>* x, int count, ElementOf<Op> first, TileResult<ElementOf<Op>>& out) {
+/// How tiles of one count lie in vectors and merge.
+template <class Op> struct PartPlan {
+  using C = ElementOf<Op>;
+  static constexpr int W = kWidth<C>, K = kLanes / W;
+  explicit PartPlan(int count)
+      : lanes(count < kLanes ? count : kLanes),
+        full(count / kLanes),
+        rest(count % kLanes),
+        rows(full + (rest > 0)),
+        vectors(1) {
+    while (vectors * W < lanes) vectors *= 2;
+    if constexpr (Op::kCounts) weigh();
+  }
+  void weigh() {
+    Vec<C> n[K];  // elements in the accumulators
+    for (int k = 0; k < vectors; ++k) {
+      const Vec<C> base = splat(static_cast<C>(full));
+      const Mask<C> longer = ramp<C>() < splat(static_cast<C>(rest - W * k));
+      n[k] = longer ? base + 1 : base;
+      ends[k] = {n[k] == 0 ? splat(C(1)) : n[k], rest > 0 ? longer : ~Mask<C>{}};
+    }
+    int number = 0;
+    const auto merge = [&](int to, int a, int b) {
+      const Vec<C> low = even<C>(n[a], n[b]), high = odd<C>(n[a], n[b]), share = high / (low + high);
+      weights[number++] = {share, low * share, high == 0};
+      n[to] = low + high;
+    };
+    for (int left = vectors / 2; left > 0; left /= 2)
+      for (int k = 0; k < left; ++k) merge(k, 2 * k, 2 * k + 1);
+    for (int left = lanes < W ? lanes : W; left > 1; left = (left + 1) / 2) merge(0, 0, 0);
+  }
+
+  int lanes, full, rest, rows, vectors;
+  LaneEnds<C> ends[Op::kCounts ? K : 1];
+  Weight<C> weights[Op::kCounts ? K + 4 : 1];  // in the order of the merges
+};
+
+/// Any count: lanes that have no element are nothing, which merging passes over. Vectors: how many, where known and
+/// there is one row.
+template <class Op, int Vectors>
+TALLY_INLINE bool part_tile(const PartPlan<Op>& plan, const ElementOf<Op>* x, int count, ElementOf<Op> first,
+                            TileResult<ElementOf<Op>>& out) {
   using C = ElementOf<Op>;
   constexpr int W = kWidth<C>, K = kLanes / W;
-  const int lanes = count < kLanes ? count : kLanes, rest = count % kLanes, full = count / kLanes;
-  const int rows = full + (rest > 0);
+  const int vectors = Vectors > 0 ? Vectors : plan.vectors;
   const Vec<C> pivot = splat(first);
   Mask<C> bad{};
-  AccOf<Op> acc[K];
-  Vec<C> n[Op::kCounts ? K : 1];
-  int vectors = 1;
-  while (vectors * W < lanes) vectors *= 2;
+  AccOf<Op> acc[Vectors > 0 ? Vectors : K];
   for (int k = 0; k < vectors; ++k) {
-    const int there = rest - W * k;  // of the last row in this vector
-    LaneEnds<C> ends{splat(C(1)), ~Mask<C>{}};
-    if constexpr (Op::kCounts) {
-      const Vec<C> base = splat(static_cast<C>(full));
-      const Mask<C> longer = ramp<C>() < splat(static_cast<C>(there));
-      n[k] = longer ? base + 1 : base;
-      ends.length = n[k] == 0 ? splat(C(1)) : n[k];
-      if (rest > 0) ends.last = longer;
-    }
+    const int there = plan.rest - W * k;  // of the last row in this vector
     const C* from = x + W * k;
-    acc[k] = k * W >= lanes ? Op::nothing()
-                            : Op::lane(
-                                  [=](int j) {
-                                    return j < full ? load(from + kLanes * j)
-                                                    : load_part(from + kLanes * j, there, Op::pad(first));
-                                  },
-                                  rows, ends, pivot, bad);
+    const LaneEnds<C>& ends = plan.ends[Op::kCounts ? k : 0];
+    if (k * W >= plan.lanes)
+      acc[k] = Op::nothing();
+    else if constexpr (Vectors > 0)
+      acc[k] = Op::lane([=](int) { return load_part(from, there, Op::pad(first)); }, std::integral_constant<int, 1>(),
+                        ends, pivot, bad);
+    else
+      acc[k] = Op::lane(
+          [=, full = plan.full](int j) {
+            return j < full ? load(from + kLanes * j) : load_part(from + kLanes * j, there, Op::pad(first));
+          },
+          plan.rows, ends, pivot, bad);
   }
-  const auto merge_at = [&](int to, int a, int b) __attribute__((always_inline)) {
-    Weight<C> weight{};
-    if constexpr (Op::kCounts) {
-      const Vec<C> low = even<C>(n[a], n[b]), high = odd<C>(n[a], n[b]);
-      weight = weight_of<C>(low, high);
-      n[to] = low + high;
-    }
-    acc[to] = merge<Op>(acc[a], acc[b], weight, bad);
-  };
+  int number = 0;
+  const auto weight = [&]() -> const Weight<C>& { return plan.weights[Op::kCounts ? number++ : 0]; };
   for (int left = vectors / 2; left > 0; left /= 2)
-    for (int k = 0; k < left; ++k) merge_at(k, 2 * k, 2 * k + 1);
-  for (int left = lanes < W ? lanes : W; left > 1; left = (left + 1) / 2) merge_at(0, 0, 0);
+    for (int k = 0; k < left; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], weight(), bad);
+  for (int left = plan.lanes < W ? plan.lanes : W; left > 1; left = (left + 1) / 2)
+    acc[0] = merge<Op>(acc[0], acc[0], weight(), bad);
   return finish<Op>(acc[0], bad, count, out);
 }
 
 template <class Op> std::int64_t rows(const TileRows<ElementOf<Op>>& job) {
-  for (std::int64_t t = 0; t < job.tiles; ++t) {
-    const ElementOf<Op>* x = job.x + t * job.step;
-    const ElementOf<Op> pivot = job.pivot[t * job.pivot_step];
-    if (!(job.count == kTile ? full_tile<Op>(x, pivot, job.out[t]) : part_tile<Op>(x, job.count, pivot, job.out[t])))
-      return t;
-  }
-  return job.tiles;
+  const auto each = [&](auto tile) __attribute__((always_inline)) {
+    for (std::int64_t t = 0; t < job.tiles; ++t)
+      if (!tile(job.x + t * job.step, job.pivot[t * job.pivot_step], job.out[t])) return t;
+    return job.tiles;
+  };
+  if (job.count == kTile) return each([](auto x, auto pivot, auto& out) { return full_tile<Op>(x, pivot, out); });
+  const PartPlan<Op> plan(job.count);
+  const auto part = [&](auto vectors) __attribute__((always_inline)) {
+    return each([&](auto x, auto pivot, auto& out) __attribute__((always_inline)) {
+      return part_tile<Op, decltype(vectors)::value>(plan, x, job.count, pivot, out);
+    });
+  };
+  const bool one_row = plan.full == 0;
+  if (one_row && plan.vectors == 1) return part(std::integral_constant<int, 1>());
+  if (one_row && plan.vectors == 2) return part(std::integral_constant<int, 2>());
+  if (one_row && plan.vectors == 4) return part(std::integral_constant<int, 4>());
+  return part(std::integral_constant<int, 0>());
 }
 
 /// Lane after lane of all columns; a binary counter over the lanes makes the tree.
@@ -134,8 +170,7 @@ template <class Op> bool columns(const TileColumns<ElementOf<Op>>& job) {
     return acc;
   };
   const auto weigh = [&](int level, int n) {
-    if constexpr (Op::kCounts)
-      weights[level] = weight_of<C>(splat(static_cast<C>(size[level])), splat(static_cast<C>(n)));
+    if constexpr (Op::kCounts) weights[level] = weight_of<C>(size[level], n);
   };
   for (int l = 0; l < used; ++l) {
     const int length = (job.count - l + kLanes - 1) / kLanes;

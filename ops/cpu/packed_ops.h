@@ -80,6 +80,7 @@ template <class T> struct PackedProduct {
   // Eight factors from here up cannot underflow on the way, and one that overflowed stays infinite.
   static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-15) : C(0x1p-120),
                      kHigh = sizeof(C) == 4 ? C(0x1p120) : C(0x1p1000);
+  static constexpr C kNormal = sizeof(C) == 4 ? C(0x1p-126) : C(0x1p-1022), kInfinity = __builtin_inf();
   static C pad(C) { return C(1); }
   TALLY_INLINE static Acc nothing() { return {splat(C(1)), splat(C(0))}; }
   TALLY_INLINE static Acc split(Vec<C> x, Mask<C> exponent) {
@@ -93,8 +94,19 @@ template <class T> struct PackedProduct {
       least = size < least ? size : least;
       product *= x;
     }
-    bad |= ~((least >= kLow) & (abs<C>(product) <= kHigh));
-    return split(product, Mask<C>{});
+    if (!any<Whole<C>>(~((least >= kLow) & (abs<C>(product) <= kHigh)))) return split(product, Mask<C>{});
+    return one_by_one(get, rows, bad);
+  }
+  /// For factors of any size but zeros, subnormals, infinities and NaN.
+  static Acc one_by_one(auto get, int rows, Mask<C>& bad) {
+    Acc acc = nothing();
+    for (int j = 0; j < rows; ++j) {
+      const Vec<C> x = get(j), size = abs<C>(x);
+      bad |= ~((size >= kNormal) & (size < kInfinity));
+      const Acc factor = split(x, Mask<C>{});
+      acc = split(acc.f[0] * factor.f[0], bits<C>(acc.f[1]) + bits<C>(factor.f[1]));
+    }
+    return acc;
   }
   TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) {
     return split(a.f[0] * b.f[0], bits<C>(a.f[1]) + bits<C>(b.f[1]));

@@ -86,6 +86,23 @@ template <class T> TALLY_INLINE bool any(Vec<T> mask) {
 #endif
 }
 
+/// The place of the first true element, of a mask with one.
+template <class T> TALLY_INLINE int first_true(Vec<T> mask) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return __builtin_ctz(_mm512_movepi32_mask(reinterpret_cast<__m512i>(mask)));
+  else
+    return __builtin_ctz(_mm512_movepi64_mask(reinterpret_cast<__m512i>(mask)));
+#elif defined(__AVX2__)
+  const int bytes = _mm256_movemask_epi8(reinterpret_cast<__m256i>(mask));
+  return __builtin_ctz(static_cast<unsigned>(bytes)) / static_cast<int>(sizeof(T));
+#else
+  int i = 0;
+  while (mask[i] == 0) ++i;
+  return i;
+#endif
+}
+
 namespace shuffles {
 
 template <class V, int... I> TALLY_INLINE V every_other(V a, V b, std::integer_sequence<int, I...>, auto offset) {

@@ -17,6 +17,7 @@ std::vector<std::string> op_names();
 
 struct Timing {
   double microseconds = 0;  // the median of a call
+  double best = 0;          // the least, for machines that are not quiet
   int calls = 0;            // all that were measured
 };
 /// Times the case for about `budget` seconds. On CUDA the device's time: replays of a graph of many calls over inputs
