@@ -7,8 +7,8 @@ namespace tally::examples {
 namespace {
 
 void check(const char* op, const Tensor& x) {
-  if (x.dtype() != float32 || !x.is_contiguous())
-    throw DTypeError(op, describe(x) + " is not dense float32", Where::here());
+  if (x.dtype() != float32) throw DTypeError(op, describe(x) + " is not float32", Where::here());
+  if (!x.is_contiguous()) throw ShapeError(op, describe(x) + " is not dense", Where::here());
 }
 
 void naive_sum(Cpu, const Tensor& x, const Tensor& y) {
