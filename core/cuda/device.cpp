@@ -72,6 +72,10 @@ void fill_bytes(void* target, unsigned char value, std::size_t bytes) {
   if (bytes > 0) check(cudaMemsetAsync(target, value, bytes, current_stream()), "fill_bytes");
 }
 
+void wait_for_device() noexcept {
+  if (!detail::recording() && cudaDeviceSynchronize() != cudaSuccess) cudaGetLastError();
+}
+
 void synchronize() {
   detail::refuse_in_capture("synchronize");
   check_status();

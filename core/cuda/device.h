@@ -43,6 +43,9 @@ void copy_on_device(void* target, const void* source, std::size_t bytes);
 /// Sets each byte to `value`.
 void fill_bytes(void* target, unsigned char value, std::size_t bytes);
 
+/// Waits for all work on the device, that of other libraries' streams too, and throws nothing. No wait in a capture.
+void wait_for_device() noexcept;
+
 /// Waits for all work of the current stream.
 void synchronize();
 
