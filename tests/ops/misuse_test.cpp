@@ -38,7 +38,7 @@ struct Operands {
         none(ones({0, 3}, at)),
         n(ones({2, 3}, {.dtype = int64, .device = device})),
         flag(ones({2, 3}, {.dtype = boolean, .device = device})),
-        far(full({3}, 9, {.dtype = int64, .device = device})),
+        far(tensor(std::vector<std::int64_t>{0, 9, 1}, Shape{3}, device)),  // one alone: a device names any of several
         leaf(ones({2, 3}, {.device = device, .requires_grad = true})),
         made(leaf * 2),
         loss(sum(exp(leaf))) {}
