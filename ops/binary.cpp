@@ -25,6 +25,11 @@ Tensor difference(const Operand& a, const Operand& b, Where where) {
   return binary(ops::Sub{}, "sub", a, b, where);
 }
 
+Tensor whole_quotient(const Operand& a, const Operand& b, Rounding rounding, Where where) {
+  return rounding == Rounding::floor ? binary(ops::FloorDiv{}, "div", a, b, where)
+                                     : binary(ops::TruncDiv{}, "div", a, b, where);
+}
+
 }  // namespace
 
 Tensor add(const Tensor& a, const Operand& b, Where where) { return binary(ops::Add{}, "add", a, b, where); }
@@ -33,6 +38,10 @@ Tensor sub(Number a, const Tensor& b, Where where) { return difference(a, b, whe
 Tensor mul(const Tensor& a, const Operand& b, Where where) { return binary(ops::Mul{}, "mul", a, b, where); }
 Tensor div(const Tensor& a, const Operand& b, Where where) { return binary(ops::Div{}, "div", a, b, where); }
 Tensor div(Number a, const Tensor& b, Where where) { return binary(ops::Div{}, "div", a, b, where); }
+Tensor div(const Tensor& a, const Operand& b, Rounding rounding, Where where) {
+  return whole_quotient(a, b, rounding, where);
+}
+Tensor div(Number a, const Tensor& b, Rounding rounding, Where where) { return whole_quotient(a, b, rounding, where); }
 Tensor pow(const Tensor& a, const Operand& b, Where where) {
   if (!b.is_tensor() && b.number().as<double>() == 2 && is_floating(a.dtype())) return square(a, where);
   return binary(ops::Pow{}, "pow", a, b, where);

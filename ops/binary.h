@@ -20,6 +20,13 @@ Tensor mul(const Tensor& a, const Operand& b, Where where = Where::here());
 /// True division: integers give float32.
 Tensor div(const Tensor& a, const Operand& b, Where where = Where::here());
 Tensor div(Number a, const Tensor& b, Where where = Where::here());
+
+enum class Rounding : unsigned char { trunc, floor };
+/// The quotient as a whole number, cut towards 0 or rounded down as Python's // does, in the common dtype; an integer
+/// over 0 is 0. Gradient 0.
+Tensor div(const Tensor& a, const Operand& b, Rounding rounding, Where where = Where::here());
+Tensor div(Number a, const Tensor& b, Rounding rounding, Where where = Where::here());
+
 /// a to the power b, with C's special cases; the gradient of x^0 is 0, as is that of the exponent at 0^b, b >= 0.
 /// Integers wrap, and a negative exponent cuts to 0, 1 or -1.
 Tensor pow(const Tensor& a, const Operand& b, Where where = Where::here());

@@ -1,6 +1,7 @@
 // The two-sided elementwise ops, and the one with three inputs.
 #pragma once
 
+#include <cmath>
 #include <variant>
 
 #include <tally/core/math.h>
@@ -70,6 +71,41 @@ struct Div {
   template <class A, class B> TALLY_HD auto da(const A&, const B& b) const { return 1 / b; }
   template <class A, class B> TALLY_HD auto db(const A& a, const B& b) const { return -(a / b / b); }
 };
+
+/// The quotient as a whole number, cut towards 0 or rounded down; no gradient passes. An integer over 0 is 0. Of floats
+/// it is the whole number nearest to what is left when the remainder, which is exact, is taken away; so 1 / 0.1, just
+/// below 10, rounds down to 9.
+template <bool Down> struct WholeDiv {
+  static constexpr auto name = "div";
+  static constexpr auto result = Result::same;
+  static constexpr auto curvature = Curvature::none;
+  static constexpr auto da_reads = Reads::nothing, db_reads = Reads::nothing;
+  template <class C> TALLY_HD C f(C a, C b) const {
+    if constexpr (std::is_integral_v<C>)
+      return whole(a, b);
+    else if constexpr (!Down)
+      return std::trunc(a / b);
+    else {
+      if (b == 0) return a / b;
+      const C rest = std::fmod(a, b);
+      C quotient = (a - rest) / b;
+      if (rest != 0 && (rest < 0) != (b < 0)) quotient = quotient - 1;
+      const C below = std::floor(quotient);
+      return quotient == 0 ? math::copysign(C(0), a / b) : quotient - below > C(0.5) ? below + 1 : below;
+    }
+  }
+  template <class C> TALLY_HD C da(C, C) const { return 0; }
+  template <class C> TALLY_HD C db(C, C) const { return 0; }
+
+ private:
+  TALLY_HD static std::int64_t whole(std::int64_t a, std::int64_t b) {
+    if (b == 0) return 0;
+    if (b == -1) return static_cast<std::int64_t>(std::uint64_t{0} - static_cast<std::uint64_t>(a));
+    return a / b - (Down && a % b != 0 && (a < 0) != (b < 0));
+  }
+};
+using FloorDiv = WholeDiv<true>;
+using TruncDiv = WholeDiv<false>;
 
 /// Integers: a wrapping power; one with a negative exponent is cut towards 0.
 struct Pow {
@@ -180,7 +216,7 @@ struct Choose {
 };
 
 /// The lists: backends visit them, tests walk them.
-using Binary = std::variant<Add, Sub, Mul, Div, Pow, Maximum, Minimum>;
+using Binary = std::variant<Add, Sub, Mul, Div, Pow, Maximum, Minimum, FloorDiv, TruncDiv>;
 using Comparison = std::variant<Equal, NotEqual, Less, LessEqual>;
 
 }  // namespace tally::ops

@@ -1,6 +1,7 @@
 // The softmax family over any dims of any strided view (none: all), in the order of ops/reduction.h, with first and
 // second derivatives. What is saved is (max, sum of exp(x - max)), never only their logsumexp, so that large shifts
-// cost no digits. A list that is all -inf gives NaN, that list only; integers throw DTypeError.
+// cost no digits. A list that is all -inf gives NaN, that list only, and +inf gives NaN in its place; integers throw
+// DTypeError.
 #pragma once
 
 #include <tally/core/dims.h>

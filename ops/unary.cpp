@@ -22,7 +22,9 @@ Tensor neg(const Tensor& x, Where where) {
 }
 Tensor abs(const Tensor& x, Where where) { return unary(ops::Abs{}, x, where); }
 Tensor sign(const Tensor& x, Where where) { return unary(ops::Sign{}, x, where); }
-Tensor square(const Tensor& x, Where where) { return unary(ops::Square{}, x, where); }
+Tensor square(const Tensor& x, Where where) {
+  return unary(ops::Square{}, x.dtype() == boolean ? x.to(int64, where) : x, where);
+}
 Tensor relu(const Tensor& x, Where where) { return unary(ops::Relu{}, x, where); }
 
 Tensor clamp(const Tensor& x, Number low, Number high, Where where) {

@@ -13,6 +13,7 @@ Tensor neg(const Tensor& x, Where where = Where::here());
 Tensor abs(const Tensor& x, Where where = Where::here());
 /// -1, 0 or 1; gradient 0.
 Tensor sign(const Tensor& x, Where where = Where::here());
+/// Bool gives int64.
 Tensor square(const Tensor& x, Where where = Where::here());
 /// x < 0 ? 0 : x; gradient 0 at 0.
 Tensor relu(const Tensor& x, Where where = Where::here());

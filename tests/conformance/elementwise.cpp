@@ -60,23 +60,20 @@ template <OfTensors F> Tensors scaled(Arguments& a, OfNumber with_number, bool c
 
 Tensor trunc(const Tensor& x) { return where(x < 0, ceil(x), floor(x)); }
 
-/// With a rounding mode the quotient of integers stays one, and no gradient passes, not even through a division by 0.
-template <bool Floor> Tensors divide_rounded(Arguments& a) {
-  const auto is_whole = [](const TensorOrNumber& side) {
-    return std::holds_alternative<Tensor>(side) ? !is_floating(std::get<Tensor>(side).dtype())
-                                                : !std::get<Number>(side).is_real();
-  };
-  const Tensor quotient = two_sided<div>(a, div)[0];
-  const Tensor rounded = Floor ? floor(quotient) : trunc(quotient);
-  if (is_whole(a.operand(0, "input")) && is_whole(a.operand(1, "other"))) return {rounded.to(int64)};
-  const Tensor never = zeros(rounded.shape(), {.dtype = boolean, .device = rounded.device()});
-  return {where(never, two_sided<add>(a, nullptr, true)[0], rounded.detach())};
+template <Rounding rounding> Tensor whole_quotient(const Tensor& a, const Operand& b, Where where) {
+  return div(a, b, rounding, where);
+}
+template <Rounding rounding> Tensor whole_quotient_of_number(Number a, const Tensor& b, Where where) {
+  return div(a, b, rounding, where);
+}
+template <Rounding rounding> Tensors divide_rounded(Arguments& a) {
+  return two_sided<whole_quotient<rounding>>(a, whole_quotient_of_number<rounding>);
 }
 
 Tensors divide(Arguments& a) {
   const std::string mode = a.text(2, "rounding_mode", "");
-  if (mode == "floor") return divide_rounded<true>(a);
-  if (mode == "trunc") return divide_rounded<false>(a);
+  if (mode == "floor") return divide_rounded<Rounding::floor>(a);
+  if (mode == "trunc") return divide_rounded<Rounding::trunc>(a);
   if (!mode.empty()) throw Skip("no rounding mode " + mode);
   return two_sided<div>(a, div);
 }
@@ -191,8 +188,8 @@ Table elementwise_ops() {
       {"mul", [](Arguments& a) { return two_sided<mul>(a, nullptr, true); }},
       {"div", divide},
       {"div_no_rounding_mode", divide},
-      {"div_floor_rounding", divide_rounded<true>},
-      {"div_trunc_rounding", divide_rounded<false>},
+      {"div_floor_rounding", divide_rounded<Rounding::floor>},
+      {"div_trunc_rounding", divide_rounded<Rounding::trunc>},
       {"pow", power},
       {"maximum", extreme<maximum>},
       {"minimum", extreme<minimum>},

@@ -383,6 +383,48 @@ TEST_P(BinaryAt, InPlaceRefuses) {
   EXPECT_EQ(leaf.to_vector<float>()[1], 1.5f);
 }
 
+TEST_P(BinaryAt, WholeQuotientsOfIntegers) {
+  const std::int64_t lowest = std::numeric_limits<std::int64_t>::min(), large = (std::int64_t{1} << 62) + 1;
+  const auto put = [&](const std::vector<std::int64_t>& values) { return tensor(values).to(device()); };
+  const Tensor a = put({7, -7, 7, -7, 6, -6, 5, lowest, large}), b = put({2, 2, -2, -2, 3, 3, 0, -1, 1});
+  EXPECT_THAT(div(a, b, Rounding::floor).to_vector<std::int64_t>(), ElementsAre(3, -4, -4, 3, 2, -2, 0, lowest, large));
+  EXPECT_THAT(div(a, b, Rounding::trunc).to_vector<std::int64_t>(), ElementsAre(3, -3, -3, 3, 2, -2, 0, lowest, large));
+  EXPECT_EQ(div(a.to(int32), 2, Rounding::floor).dtype(), int32);
+  EXPECT_EQ(div(full({}, 255, on(uint8)), 2, Rounding::floor).item<std::uint8_t>(), 127);
+  EXPECT_THAT(div(7, put({2, -2}), Rounding::floor).to_vector<std::int64_t>(), ElementsAre(3, -4));
+}
+
+TEST_P(BinaryAt, WholeQuotientsOfFloats) {
+  // As Python's //: 0.1 is a little more than a tenth.
+  struct Quotient {
+    double a, b, floor, trunc;
+  };
+  for (const DType dtype : {float32, float64})
+    for (const auto& [a, b, down, cut] : {Quotient{7, 2, 3, 3},
+                                          {-7, 2, -4, -3},
+                                          {7, -2, -4, -3},
+                                          {-7, -2, 3, 3},
+                                          {1, 0.1, 9, 10},
+                                          {-1, 0.1, -10, -10},
+                                          {6, 3, 2, 2},
+                                          {-6, 3, -2, -2},
+                                          {1, kInf, 0, 0},
+                                          {-1, kInf, -1, -0.0},
+                                          {0, -2, -0.0, -0.0},
+                                          {1, 0, kInf, kInf},
+                                          {kInf, 1, kNan, kInf},
+                                          {kNan, 1, kNan, kNan}}) {
+      const Tensor x = full({}, a, on(dtype)), y = full({}, b, on(dtype));
+      EXPECT_THAT(div(x, y, Rounding::floor), BitEqual(full({}, down, on(dtype)))) << a << " by " << b;
+      EXPECT_THAT(div(x, y, Rounding::trunc), BitEqual(full({}, cut, on(dtype)))) << a << " by " << b;
+    }
+  const Tensor x = full({3}, 7, on()), y = full({3}, 2, on());
+  x.requires_grad_();
+  y.requires_grad_();
+  for (const Tensor& g : grad({div(x, y, Rounding::floor)}, {x, y}, {ones({3}, on())}))
+    EXPECT_THAT(g.to_vector<float>(), ElementsAre(0, 0, 0));
+}
+
 TEST_P(BinaryAt, Errors) {
   const Tensor a = ones({2, 3}, on()), b = ones({4}, on());
   try {

@@ -281,6 +281,12 @@ TEST_P(UnaryAt, ClampOfIntegers) {
   EXPECT_EQ(clamp(x, -1, 0.5).dtype(), float32);
 }
 
+TEST_P(UnaryAt, SquareOfBoolsCounts) {
+  const Tensor y = square(tensor({1.0, 0.0}).to(boolean).to(device()));
+  EXPECT_EQ(y.dtype(), int64);
+  EXPECT_EQ(y.to_vector<std::int64_t>(), (std::vector<std::int64_t>{1, 0}));
+}
+
 TEST_P(UnaryAt, BadInput) {
   EXPECT_THROW(neg(ones({2}, on(boolean))), DTypeError);
   EXPECT_THROW(clamp(ones({2}, on()), 1, 0), ValueError);
