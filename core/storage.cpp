@@ -1,5 +1,6 @@
 #include <tally/core/storage.h>
 
+#include <cstring>
 #include <new>
 
 #include <tally/core/cuda/device.h>
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 std::atomic<std::int64_t> live_bytes{0}, peak_bytes{0}, allocations{0};
+std::atomic<int> fill_byte{-1};  // negative: fresh memory stays as it is
 
 void raise_peak(std::int64_t live) {
   std::int64_t peak = peak_bytes.load(std::memory_order_relaxed);
@@ -23,6 +25,7 @@ void* allocate_cpu(std::size_t bytes) {
   const auto size = static_cast<std::int64_t>(bytes);
   raise_peak(live_bytes.fetch_add(size, std::memory_order_relaxed) + size);
   allocations.fetch_add(1, std::memory_order_relaxed);
+  if (const int byte = fill_byte.load(std::memory_order_relaxed); byte >= 0) std::memset(data, byte, bytes);
   return data;
 }
 
@@ -69,6 +72,9 @@ std::int64_t live_cpu_bytes() { return live_bytes; }
 detail::CpuMemory detail::cpu_memory() {
   return {static_cast<std::size_t>(live_bytes), static_cast<std::size_t>(peak_bytes), allocations};
 }
+
+detail::FreshMemoryFilled::FreshMemoryFilled(unsigned char byte) { fill_byte = byte; }
+detail::FreshMemoryFilled::~FreshMemoryFilled() { fill_byte = -1; }
 
 void detail::reset_cpu_peak() { peak_bytes = live_bytes.load(); }
 

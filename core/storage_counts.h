@@ -1,4 +1,4 @@
-// What storage.cpp counts of the CPU's memory, for core/memory.h.
+// What storage.cpp counts of the CPU's memory, for core/memory.h, and how it fills fresh memory, for checks.
 #pragma once
 
 #include <cstddef>
@@ -12,5 +12,14 @@ struct CpuMemory {
 };
 CpuMemory cpu_memory();
 void reset_cpu_peak();
+
+/// While it lives, each byte of fresh CPU memory is `byte`, on all threads: what is never written then shows.
+class FreshMemoryFilled {
+ public:
+  explicit FreshMemoryFilled(unsigned char byte);
+  ~FreshMemoryFilled();
+  FreshMemoryFilled(const FreshMemoryFilled&) = delete;
+  FreshMemoryFilled& operator=(const FreshMemoryFilled&) = delete;
+};
 
 }  // namespace tally::detail
