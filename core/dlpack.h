@@ -16,6 +16,7 @@ struct DLManagedTensorVersioned;
 
 namespace tally {
 
+/// How a tensor is taken over.
 struct DLPackImport {
   /// Copies, and gives the memory back at once: for what cannot be shared, read-only memory and negative strides.
   bool copy = false;

@@ -21,6 +21,7 @@ Tensor mul(const Tensor& a, const Operand& b, Where where = Where::here());
 Tensor div(const Tensor& a, const Operand& b, Where where = Where::here());
 Tensor div(Number a, const Tensor& b, Where where = Where::here());
 
+/// Towards 0, or down.
 enum class Rounding : unsigned char { trunc, floor };
 /// The quotient as a whole number, cut towards 0 or rounded down as Python's // does, in the common dtype; an integer
 /// over 0 is 0. Gradient 0.
