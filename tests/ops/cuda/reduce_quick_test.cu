@@ -1,0 +1,92 @@
+// The quick units (ops/cuda/reduce_quick.cuh) against the ops themselves on the same kernels: the same bits, whatever
+// the values and wherever a quick unit gives up.
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include <tally/core/cuda/device.h>
+#include <tally/ops/reductions.h>
+#include <tally/ops/cuda/reduce.cuh>
+
+namespace tally {
+
+// The library has these.
+namespace cuda_loops {
+#define TALLY_IN_LIBRARY(Op) \
+  extern template void reduce<Op, float>(const Op&, const Lists&, const float*, const Results<Op, float>&);
+TALLY_IN_LIBRARY(Norm2)
+TALLY_IN_LIBRARY(Var)
+TALLY_IN_LIBRARY(Prod)
+TALLY_IN_LIBRARY(Max)
+TALLY_IN_LIBRARY(AMax)
+#undef TALLY_IN_LIBRARY
+}  // namespace cuda_loops
+
+namespace {
+
+// The op under a name for which there is no quick unit.
+template <class Op> struct Plain : Op {};
+
+enum class Values { ordinary, awkward, mostly_ordinary, tiny, small_integers };
+constexpr Values kValues[] = {Values::ordinary, Values::awkward, Values::mostly_ordinary, Values::tiny,
+                              Values::small_integers};
+
+std::vector<float> draw(std::int64_t count, Values values) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  // Those of the first line leave a sum finite.
+  const float awkward[] = {0,         -0.0f,      1e-40f, -1e-40f, 1e-30f, 1e-9f, 1e-12f, 0x1p-58f,
+                           kInfinity, -kInfinity, NAN,    3e38f,   -3e38f, 1e18f, 1,      1};
+  std::mt19937 engine(static_cast<unsigned>(count));
+  std::normal_distribution<float> normal(0.5f, 2);
+  std::vector<float> drawn(static_cast<std::size_t>(count));
+  for (float& x : drawn) {
+    x = normal(engine);
+    if (values == Values::awkward && engine() % 100 < 3) x = awkward[engine() % 16];
+    if (values == Values::mostly_ordinary && engine() % 1000 < 2) x = awkward[engine() % 8];
+    if (values == Values::tiny) x *= 1e-25f;  // squares that float has not
+    if (values == Values::small_integers) x = std::trunc(x);
+  }
+  return drawn;
+}
+
+template <class Op> class ReduceQuick : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!gpu::available()) GTEST_SKIP() << gpu::describe();
+  }
+  template <class AnyOp> static std::vector<float> reduce(const Lists& lists, const Tensor& x) {
+    const Tensor y = empty({lists.outputs()}, {.device = Device::cuda});
+    Results<AnyOp, float> out;
+    out.first = y.data<float>();
+    cuda_loops::reduce<AnyOp, float>({}, lists, x.data<float>(), out);
+    return y.to_vector<float>();
+  }
+  static void check(std::int64_t lists, std::int64_t n, bool columns, Values values) {
+    const Tensor x = tensor(draw(lists * n, values), Shape{lists * n}, Device::cuda);
+    const Shape kept{lists}, kept_stride{columns ? 1 : n}, reduced{n}, stride{columns ? lists : 1};
+    const Lists walk{Strided<1>(kept, {&kept_stride}), Strided<1>(reduced, {&stride})};
+    const std::vector<float> quick = reduce<Op>(walk, x), exact = reduce<Plain<Op>>(walk, x);
+    for (std::size_t o = 0; o < quick.size(); ++o)
+      ASSERT_TRUE(math::bit_cast<std::uint32_t>(quick[o]) == math::bit_cast<std::uint32_t>(exact[o]) ||
+                  (std::isnan(quick[o]) && std::isnan(exact[o])))
+          << Op::name << " of list " << o << " of " << lists << (columns ? " columns of " : " rows of ") << n << " ("
+          << static_cast<int>(values) << "): " << quick[o] << ", not " << exact[o];
+  }
+};
+
+using QuickOps = testing::Types<Norm2, Var, Prod, Max, AMax>;
+TYPED_TEST_SUITE(ReduceQuick, QuickOps);
+
+TYPED_TEST(ReduceQuick, HasTheBitsOfTheOpItself) {
+  for (const Values values : kValues)
+    for (const std::int64_t n :
+         {1, 3, 32, 100, 128, 129, 256, 500, 512, 1000, 1024, 1025, 2048, 7 * 1024 + 36, 19 * 1024})
+      for (const std::int64_t lists : {1, 3, 40})
+        if (lists * n <= 50000)
+          for (const bool columns : {false, true}) this->check(lists, n, columns, values);
+}
+
+}  // namespace
+}  // namespace tally
