@@ -52,16 +52,20 @@ std::vector<double> draw(std::int64_t count, DType dtype, Values values, unsigne
   return drawn;
 }
 
+Twins twins(const std::vector<double>& memory, DType dtype, const Shape& shape, const Shape& strides,
+            std::int64_t offset) {
+  const auto room = static_cast<std::int64_t>(memory.size());
+  const Tensor host = empty({room}, {.dtype = dtype});
+  raw::copy(host, tensor(memory));
+  const Tensor device = from_bytes(host.raw(), dtype, {room}, Device::cuda, Where::here());
+  return {Tensor(host.storage(), offset, shape, strides, dtype),
+          Tensor(device.storage(), offset, shape, strides, dtype)};
+}
 Twins twins(DType dtype, const Shape& shape, const Shape& strides, std::int64_t offset, Values values,
             unsigned seed = 1) {
   std::int64_t room = offset + 1;
   for (int d = 0; d < shape.size(); ++d) room += std::max<std::int64_t>(shape[d] - 1, 0) * strides[d];
-  const Tensor wide = tensor(draw(room, dtype, values, seed));
-  const Tensor host = empty({room}, {.dtype = dtype});
-  raw::copy(host, wide);
-  const Tensor device = from_bytes(host.raw(), dtype, {room}, Device::cuda, Where::here());
-  return {Tensor(host.storage(), offset, shape, strides, dtype),
-          Tensor(device.storage(), offset, shape, strides, dtype)};
+  return twins(draw(room, dtype, values, seed), dtype, shape, strides, offset);
 }
 
 std::vector<unsigned char> bytes_of(const Tensor& x) {
@@ -260,6 +264,31 @@ TEST_F(ReduceParity, GradientsOfLongLists) {
     check(twins(t, {2, 3000}, {3000, 1}, 0, Values::ordinary), 1, true);
     check(twins(t, {3000, 3}, {3, 1}, 0, Values::ordinary), 0, true);
   }
+}
+
+// Where squares, products and deviations leave float's range, where only some of a list's elements do, and the borders
+// between what quick units and vector loops take and what they leave.
+TEST_F(ReduceParity, EveryPartOfTheRange) {
+  for (const int exponent : {-140, -115, -80, -62, -50, -35, -20, 20, 45, 57, 62, 100})
+    for (const int one_in : {1, 3, 500}) {
+      const auto scaled = [&](const Shape& shape) {
+        std::vector<double> memory = draw(shape[0] * shape[1], float32, Values::ordinary, 5);
+        for (std::size_t i = 0; i < memory.size(); i += static_cast<std::size_t>(one_in))
+          memory[i] = std::ldexp(memory[i], exponent);
+        return twins(memory, float32, shape, {shape[1], 1}, 0);
+      };
+      check(scaled({2, 1300}), 1);
+      check(scaled({10, 60}), 1);
+      check(scaled({90, 10}), 0);
+      check(scaled({600, 4}), 0);
+    }
+}
+
+TEST_F(ReduceParity, NaNInSeveralTiles) {
+  std::vector<double> memory = draw(40 * 1024, float32, Values::ordinary, 6);
+  for (const std::size_t i : {5000u, 5128u, 9000u, 9001u, 30000u}) memory[i] = std::nan("");
+  check(twins(memory, float32, {40 * 1024}, {1}, 0), 0);
+  check(twins(memory, float32, {10 * 1024, 4}, {4, 1}, 0), 0);
 }
 
 TEST_F(ReduceParity, NoListsNothingHappens) { check(twins(float32, {0, 5}, {5, 1}, 0, Values::ordinary), 1); }

@@ -89,6 +89,8 @@ build=$work/simt
 object_of() {
   local in_tests=${1#tests/}
   case $1 in
+    # Compiled once per instruction set; the one meant is that of every machine.
+    ops/cpu/isa_*) echo "CMakeFiles/tally_baseline.dir/$1.o" ;;
     tests/*) echo "tests/CMakeFiles/tally_${in_tests%%/*}_tests.dir/$in_tests.o" ;;
     *) echo "CMakeFiles/tally.dir/$1.o" ;;
   esac
