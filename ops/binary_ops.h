@@ -118,10 +118,14 @@ struct Pow {
     else
       return math::pow(a, b);
   }
-  // 0 for the exponent 0, whatever the base: then the power below is a^0 = 1.
+  // 0 for the exponent 0, whatever the base: then the power below is a^0 = 1. As tensors, where b may be derived by, it
+  // is a^-1 there, the mixed second derivative, unless that is infinite or NaN.
   template <class A, class B> TALLY_HD auto da(const A& a, const B& b) const {
     using math::pow;
-    return b * pow(a, where(b == 0, 1, b) - 1);
+    if constexpr (std::is_arithmetic_v<A> || std::is_arithmetic_v<B>)
+      return b * pow(a, where(b == 0, 1, b) - 1);
+    else
+      return b * pow(where(b == 0, where(isfinite(1 / a), a, 1), a), b - 1);
   }
   // 0 for the base 0 and an exponent from 0 on, where the power does not depend on it; -inf below.
   template <class A, class B> TALLY_HD auto db(const A& a, const B& b) const {

@@ -251,6 +251,18 @@ TEST_P(BinaryAt, PowerRules) {
   EXPECT_THAT(grad({flat}, {x}, {ones({3}, on(float64))})[0].to_vector<double>(), ElementsAre(0, 0, 0));
 }
 
+TEST_P(BinaryAt, SecondDerivativesOfPowersAtTheExponentZero) {
+  // The mixed one is a^-1.
+  EXPECT_THAT([](const Tensor& a, const Tensor& b) { return pow(a, b); },
+              PassesGradGradCheck(of({2, 0.5, 4, 3}), of({0, 0, 0, 1})));
+  const Tensor a = of({0.1, 0, kNan, kInf}), b = of({0, 0, 0, 0});
+  a.requires_grad_();
+  b.requires_grad_();
+  const Tensor slope = grad({pow(a, b)}, {a}, {ones({4}, on(float64))}, {.create_graph = true})[0];
+  EXPECT_THAT(slope.to_vector<double>(), ElementsAre(0, 0, 0, 0));
+  EXPECT_NEAR(grad({slope}, {b}, {ones({4}, on(float64))})[0].to_vector<double>()[0], 10, 1e-12);
+}
+
 TEST_P(BinaryAt, IntegerPowers) {
   const Tensor base = of({-2, 3, 1, -1, 0, 5}, int64);
   EXPECT_THAT(pow(base, 3).to_vector<std::int64_t>(), ElementsAre(-8, 27, 1, -1, 0, 125));
