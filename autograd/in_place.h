@@ -9,4 +9,10 @@ namespace tally::detail {
 /// stale.
 void require_in_place(const char* op, const Tensor& tensor, Where where);
 
+/// ShapeError for an expanded tensor: written twice, an element would keep one of the results.
+void require_own_elements(const char* op, const Tensor& tensor, Where where);
+
+/// Whether writing `target` element by element may change what is still to be read of `other`.
+bool reads_what_is_written(const Tensor& target, const Tensor& other);
+
 }  // namespace tally::detail

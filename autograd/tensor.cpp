@@ -16,6 +16,17 @@ void detail::require_in_place(const char* op, const Tensor& tensor, Where where)
     throw AutogradError(op, describe(tensor) + " is a leaf that requires grad; change it inside no_grad", where);
 }
 
+void detail::require_own_elements(const char* op, const Tensor& tensor, Where where) {
+  for (int d = 0; d < tensor.dim(); ++d)
+    if (tensor.shape()[d] > 1 && tensor.strides()[d] == 0)
+      throw ShapeError(op, describe(tensor) + " is expanded: several elements share one place; clone it first", where);
+}
+
+bool detail::reads_what_is_written(const Tensor& target, const Tensor& other) {
+  if (target.storage() != other.storage()) return false;
+  return target.offset() != other.offset() || target.shape() != other.shape() || target.strides() != other.strides();
+}
+
 const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
   if (!is_leaf())
     throw AutogradError("requires_grad_", describe(*this) + " was made by an op; only a leaf can be asked", where);
@@ -48,7 +59,8 @@ const Tensor& Tensor::copy_(const Tensor& source, Where where) const {
   detail::require_in_place("copy_", *this, where);
   if (source.shape() != shape())
     throw ShapeError("copy_", describe(source) + " does not fit " + describe(*this), where);
-  raw::copy(*this, source);
+  detail::require_own_elements("copy_", *this, where);
+  raw::copy(*this, detail::reads_what_is_written(*this, source) ? source.detach().clone(where) : source);
   storage()->bump_version();
   return *this;
 }

@@ -4,25 +4,9 @@
 #include <tally/ops/library_loops.h>
 
 namespace tally {
-namespace {
-
-// Written twice, an element would keep one of the results.
-void require_own_elements(const char* op, const Tensor& tensor, Where where) {
-  for (int d = 0; d < tensor.dim(); ++d)
-    if (tensor.shape()[d] > 1 && tensor.strides()[d] == 0)
-      throw ShapeError(op, describe(tensor) + " is expanded: several elements share one place; clone it first", where);
-}
-
-bool reads_what_is_written(const Tensor& target, const Tensor& other) {
-  if (target.storage() != other.storage()) return false;
-  return target.offset() != other.offset() || target.shape() != other.shape() || target.strides() != other.strides();
-}
-
-}  // namespace
-
 const Tensor& Tensor::add_(const Tensor& other, Number alpha, Where where) const {
   detail::require_in_place("add_", *this, where);
-  require_own_elements("add_", *this, where);
+  detail::require_own_elements("add_", *this, where);
   if (other.device() != device())
     throw DeviceError("add_", describe(*this) + " with " + describe(other) + "; move one with .to(device)", where);
   if (broadcast_shapes("add_", other.shape(), shape(), where) != shape())
@@ -30,7 +14,7 @@ const Tensor& Tensor::add_(const Tensor& other, Number alpha, Where where) const
   if (!is_floating(dtype()) && (is_floating(other.dtype()) || alpha.is_real()))
     throw DTypeError("add_", describe(*this) + " cannot hold the sum with real numbers; use .to(float32)", where);
   const Tensor values = other.detach();
-  const Tensor addend = reads_what_is_written(*this, values) ? values.clone(where) : values.to(dtype(), where);
+  const Tensor addend = detail::reads_what_is_written(*this, values) ? values.clone(where) : values.to(dtype(), where);
   const ops::AddScaled op{alpha.as<double>(), alpha.as<std::int64_t>()};
   detail::LibraryLoops::run(detail::Forward<ops::AddScaled>{op}, *this, detail::Inputs<2>{*this, addend}, dtype(),
                             "add_", where);
@@ -40,7 +24,7 @@ const Tensor& Tensor::add_(const Tensor& other, Number alpha, Where where) const
 
 const Tensor& Tensor::mul_(Number factor, Where where) const {
   detail::require_in_place("mul_", *this, where);
-  require_own_elements("mul_", *this, where);
+  detail::require_own_elements("mul_", *this, where);
   if (!is_floating(dtype()) && factor.is_real())
     throw DTypeError("mul_", describe(*this) + " cannot hold the product with a real number; use .to(float32)", where);
   detail::LibraryLoops::run(detail::Forward<ops::Mul>{}, *this, detail::Inputs<2>{*this, factor}, dtype(), "mul_",

@@ -106,6 +106,24 @@ TEST_P(InPlace, ALeafChangedBetweenForwardAndBackwardThrows) {
   EXPECT_THROW(y.backward(), AutogradError);
 }
 
+TEST_P(InPlace, ACopyReadsWhatWasThereBefore) {
+  const Tensor x = tensor({1.0, 2.0, 3.0, 4.0}, on());
+  narrow(x, 0, 1, 3).copy_(narrow(x, 0, 0, 3));
+  EXPECT_THAT(x.to_vector<float>(), ElementsAre(1, 1, 2, 3));
+  const Tensor square = tensor({{1, 2}, {3, 4}}, on());
+  square.copy_(transpose(square, 0, 1));
+  EXPECT_THAT(square.to_vector<float>(), ElementsAre(1, 3, 2, 4));
+  square.copy_(square);
+  EXPECT_THAT(square.to_vector<float>(), ElementsAre(1, 3, 2, 4));
+}
+
+TEST_P(InPlace, ElementsThatShareAPlaceAreNotWritten) {
+  const Tensor one = tensor({1.0}, on()), three = tensor({1.0, 2.0, 3.0}, on());
+  EXPECT_THROW(expand(one, {3}).copy_(three), ShapeError);
+  EXPECT_THROW(expand(one, {3}).add_(three), ShapeError);
+  EXPECT_EQ(one.item<float>(), 1);
+}
+
 TEST_P(InPlace, DetachedTensorsMayChange) {
   const Tensor x = leaf({2});
   const Tensor y = (x + 1).detach();
