@@ -120,6 +120,12 @@ Tensor sum_to(const Tensor& x, const Shape& shape, Where where) {
   return dims.empty() ? reshape(x, shape, where) : reshape(sum(x, dims, {}, where), shape, where);
 }
 
+Tensor detail::over_count(const Tensor& grad, std::int64_t n) {
+  if (n == 0) return grad;
+  const DType computed = grad.dtype() == float64 ? float64 : float32;
+  return (grad.to(computed) / static_cast<double>(n)).to(grad.dtype());
+}
+
 void detail::throw_reduce_once_differentiable(const char* name) {
   throw AutogradError(
       name, "this reduction has no `gradient` made of recorded ops, so it cannot be differentiated twice", {});

@@ -66,6 +66,9 @@ Tensor fused_gradient(const K& kernels, const ReducePlan& plan, const Shape& x_s
   return gx;
 }
 
+/// grad / n, rounded once: n itself may be beyond a two-byte float. Of nothing, where no element takes a share, grad.
+Tensor over_count(const Tensor& grad, std::int64_t n);
+
 /// Both results, of which one that was not wanted is undefined. Errors speak in the name of `called`.
 template <class K>
 std::vector<Tensor> reduce_front(const K& kernels, const Tensor& x, const Dims& dims, KeepDim keep, Want want,
@@ -95,7 +98,7 @@ std::vector<Tensor> reduce_front(const K& kernels, const Tensor& x, const Dims& 
   const auto backward = [kernels, plan, want, x_shape = x.shape()](const std::vector<Tensor>& grads, const Tensor& x,
                                                                    const Tensor& accumulators, const Tensor& y) {
     const auto spread = [&](const Tensor& grad) { return expand(reshape(grad, plan.kept_shape), x_shape); };
-    const auto by_count = [&](const Tensor& grad) { return spread(grad / static_cast<double>(plan.lists.length())); };
+    const auto by_count = [&](const Tensor& grad) { return spread(over_count(grad, plan.lists.length())); };
     Tensor gx;
     if (want.first) {
       if (kernels.spread() == Spread::whole)

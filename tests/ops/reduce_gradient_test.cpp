@@ -164,6 +164,25 @@ TEST_P(ReduceGradient, OfNothing) {
   }
 }
 
+TEST_P(ReduceGradient, SecondOrderOfNothing) {
+  // No element takes a share of the mean, whatever that is.
+  const Tensor x = zeros({2, 0}, on()).requires_grad_(), upstream = ones({2}, on()).requires_grad_();
+  const Tensor first = grad({mean(x, 1)}, {x}, {upstream}, {.create_graph = true})[0];
+  EXPECT_THAT(first, HasShape({2, 0}));
+  EXPECT_THAT(grad({first}, {upstream}, {zeros({2, 0}, on())})[0].to_vector<double>(), ElementsAre(0, 0));
+}
+
+TEST_P(ReduceGradient, CountsBeyondATwoByteFloat) {
+  // 100000 is no float16, 1001 no bfloat16; an element's share is one all the same.
+  for (const auto& [dtype, n] : {std::pair(float16, 100000), std::pair(bfloat16, 1001)}) {
+    const Tensor x = ones({n}, {.dtype = dtype, .device = device(), .requires_grad = true});
+    const double share = full({}, 1.0 / n, on(dtype)).item<double>();
+    EXPECT_THAT(gradient([](const Tensor& x) { return mean(x); }, x), Each(share));
+    EXPECT_THAT(recorded_gradient([](const Tensor& x) { return mean(x); }, x), Each(share));
+    EXPECT_THAT(gradient([](const Tensor& x) { return var_mean(x).mean; }, x), Each(share));
+  }
+}
+
 // --- The rules where there is no derivative ------------------------------------------------------------------------
 
 TEST_P(ReduceGradient, RulesAtTies) {
