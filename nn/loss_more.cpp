@@ -56,7 +56,10 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, const Nll
   const Tensor picked = squeeze(gather(x, class_dim, unsqueeze(index, class_dim, where), where), class_dim, where);
   const Tensor loss = tally::where(counts, -(picked * weight), 0, where);
   if (options.reduction != LossReduction::mean) return reduced(loss, options.reduction, where);
-  return sum(loss, {}, {}, where) / sum(tally::where(counts, weight, 0, where), {}, {}, where);
+  // The weights of many rows add up to more than a two-byte float holds.
+  const DType computed = loss.dtype() == float64 ? float64 : float32;
+  const Tensor all = sum(loss.to(computed, where), {}, {}, where);
+  return (all / sum(tally::where(counts, weight.to(computed, where), 0, where), {}, {}, where)).to(loss.dtype(), where);
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& target,

@@ -52,6 +52,14 @@ TEST_P(Losses, NegativeLogLikelihoodAfterLogSoftmaxIsCrossEntropy) {
   EXPECT_THAT(nll_loss(log_softmax(x, 1), target), AllClose(cross_entropy(x, target), 1e-14));
 }
 
+TEST_P(Losses, MoreRowsThanATwoByteFloatCounts) {
+  const Tensor x = full({100000, 2}, -2, {.dtype = float16, .device = device(), .requires_grad = true});
+  const Tensor loss = nll_loss(x, zeros({100000}, on(int64)));
+  EXPECT_EQ(loss.item<double>(), 2);
+  loss.backward();
+  EXPECT_EQ(x.grad().to_vector<double>()[0], full({}, -1e-5, on(float16)).item<double>());
+}
+
 TEST_P(Losses, IgnoredRowsCountNowhere) {
   const Tensor x = reshape(put({-1, -2, -3, -4}), {2, 2});
   x.requires_grad_();
