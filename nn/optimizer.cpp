@@ -46,10 +46,13 @@ void Optimizer::step(Where where) {
   for (Slot& slot : slots_) {
     const Tensor grad = slot.parameter.grad();
     if (!grad.defined()) continue;
-    if (slot.moments.empty())
+    if (slot.moments.empty()) {
+      std::vector<Tensor> moments;  // all or, where memory runs out, none
       for (std::size_t i = 0; i < moments_.size(); ++i)
-        slot.moments.push_back(
+        moments.push_back(
             zeros(slot.parameter.shape(), {.dtype = slot.parameter.dtype(), .device = slot.parameter.device()}, where));
+      slot.moments = std::move(moments);
+    }
     groups[{slot.parameter.device(), slot.parameter.dtype()}].push_back({slot, grad.contiguous(where)});
   }
   for (auto& [group, updates] : groups) {

@@ -1,8 +1,13 @@
 #include <tally/core/error.h>
 #include <tally/nn/optimizer.h>
 #include <tally/nn/schedule.h>
+#include <tally/ops/view.h>
 
+#include <fstream>
 #include <memory>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "support.h"
 
@@ -165,6 +170,27 @@ TEST(Optimizer, RefusesWhatItCannotUpdate) {
   EXPECT_THROW(SGD({{"w", w}}, 0.1, {.nesterov = true}), ValueError);
   EXPECT_THROW(Adam({{"w", w}}, 0.1, {.beta1 = 1}), ValueError);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their allocators end the process
+TEST(Optimizer, AStepThatFindsNoMemoryChangesNothing) {
+  const Shape shape{std::int64_t{1} << 24};  // 64 MiB
+  const Tensor w = ones(shape, {.requires_grad = true});
+  w.set_grad(ones(shape));
+  Adam adam({{"w", w}}, 0.1);
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit one_moment{pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + (96u << 20), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &one_moment), 0);
+  EXPECT_THROW(adam.step(), OutOfMemoryError);
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_TRUE(adam.state().empty());
+  adam.step();
+  EXPECT_EQ(adam.state().size(), 3u);
+  EXPECT_NEAR(select(w, 0, 0).item<double>(), 0.9, 1e-6);
+}
+#endif
 
 TEST_P(OptimizerTest, StepsAreBitEqualOnBothDevices) {
   Generator generator(4);
