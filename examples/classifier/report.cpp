@@ -23,10 +23,11 @@ OutputDirectory::OutputDirectory(const std::string& path, bool resume) : path_(p
 
 void OutputDirectory::write_epoch(Training& training, const ClassifierOptions& options) const {
   if (path_.empty()) return;
-  training.save(checkpoint());
   write_metrics(path_ + "/metrics.csv", training.history().epochs);
   write_atomically(path_ + "/curves.svg",
                    curves_svg(training.history(), options.data.empty() ? "digits" : options.data, options.clip));
+  // Last: what is killed before it does the epoch again, what is killed after it lacks nothing.
+  training.save(checkpoint());
 }
 
 void OutputDirectory::write_result(Training& training, const Confusion& confusion, const std::string& title) const {

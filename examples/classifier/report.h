@@ -14,7 +14,7 @@ class OutputDirectory {
   explicit OutputDirectory(const std::string& path, bool resume = false);
 
   std::string checkpoint() const { return path_ + "/checkpoint.safetensors"; }
-  /// After each epoch: checkpoint, metrics and curves.
+  /// After each epoch: metrics, curves and then the checkpoint.
   void write_epoch(Training& training, const ClassifierOptions& options) const;
   /// At the end: model and confusion matrix.
   void write_result(Training& training, const Confusion& confusion, const std::string& title) const;

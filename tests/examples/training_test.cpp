@@ -177,6 +177,18 @@ TEST_P(TrainingTest, TheOutputDirectoryGetsItsFiles) {
   EXPECT_FALSE(std::filesystem::exists(file("deep/er/.writable")));
 }
 
+TEST_P(TrainingTest, WhereTheCheckpointIsTheMetricsAreToo) {
+  // A run that is killed between the two and resumed has no epoch left to write the metrics of.
+  const ClassifierOptions o = options();
+  const OutputDirectory out(file("out"));
+  Training training(o, few(o));
+  training.run_epoch();
+  std::filesystem::create_directories(out.checkpoint());  // nothing can be written there
+  EXPECT_THROW(out.write_epoch(training, o), IoError);
+  for (const std::string name : {"metrics.csv", "curves.svg"})
+    EXPECT_TRUE(std::filesystem::exists(file("out/" + name))) << name;
+}
+
 TEST(OutputDirectory, AFileInTheWayIsSaidAtOnce) {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("tally_out_" + std::to_string(::getpid()));
