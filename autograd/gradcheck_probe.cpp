@@ -34,7 +34,8 @@ bool carries_gradient(const Tensor& output) { return output.defined() && output.
 
 }  // namespace
 
-Probe::Probe(const TensorFunction& f, const std::vector<Tensor>& inputs, std::uint64_t seed) : f_(f), seed_(seed) {
+Probe::Probe(const TensorFunction& f, const std::vector<Tensor>& inputs, std::uint64_t seed, Backward backward)
+    : f_(f), seed_(seed), backward_(backward) {
   for (const Tensor& input : inputs) {
     const bool floating = is_floating(input.dtype());
     if (has_shared_elements(input))
@@ -89,8 +90,8 @@ void Probe::backward() {
   std::vector<Tensor> found(leaves.size()), again(leaves.size());
   try {
     if (!outputs.empty()) {
-      found = grad(outputs, leaves, cotangents, {.retain_graph = true});
-      again = grad(outputs, leaves, cotangents, {.retain_graph = true});
+      found = walk(outputs, leaves, cotangents);
+      again = walk(outputs, leaves, cotangents);
     }
   } catch (const std::exception& error) {
     return fail(Cause::unknown, error.what());
@@ -102,6 +103,11 @@ void Probe::backward() {
     reached_.push_back(gradient.defined());
     gradients_.push_back(gradient.defined() ? gradient.to_vector<double>() : Values(values_[i].size()));
   }
+}
+
+std::vector<Tensor> Probe::walk(const std::vector<Tensor>& outputs, const std::vector<Tensor>& leaves,
+                                const std::vector<Tensor>& cotangents) const {
+  return grad(outputs, leaves, cotangents, {.retain_graph = true, .create_graph = backward_ == Backward::recorded});
 }
 
 std::vector<Tensor> Probe::outputs_at(std::size_t input, const Values& values) const {
@@ -147,7 +153,7 @@ std::vector<Probe::Part> Probe::parts(std::size_t input, std::size_t place, doub
     for (std::size_t j = 0; j < up.size(); ++j) {
       Values one_hot(up.size());
       one_hot[j] = 1;
-      const Tensor row = grad({outputs_[o]}, {leaves_[input]}, {like(outputs_[o], one_hot)}, {.retain_graph = true})[0];
+      const Tensor row = walk({outputs_[o]}, {leaves_[input]}, {like(outputs_[o], one_hot)})[0];
       found.push_back({row.defined() ? row.to_vector<double>()[place] : 0, (up[j] - down[j]) / (2 * step),
                        static_cast<int>(o), coordinates(outputs_[o].shape(), static_cast<std::int64_t>(j))});
     }

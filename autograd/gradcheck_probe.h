@@ -11,10 +11,14 @@ namespace tally::detail {
 
 using Values = std::vector<double>;
 
+/// Which of its two gradients an op is asked for: its own, or the one made of recorded ops under create_graph.
+enum class Backward { plain, recorded };
+
 /// f with its inputs copied dense and in float64, and its outputs weighted with a random cotangent.
 class Probe {
  public:
-  Probe(const TensorFunction& f, const std::vector<Tensor>& inputs, std::uint64_t seed);
+  Probe(const TensorFunction& f, const std::vector<Tensor>& inputs, std::uint64_t seed,
+        Backward backward = Backward::plain);
 
   /// Runs f, twice, and backward, twice. False where a run failed or two of them differ; `failure` then says what.
   bool run();
@@ -50,6 +54,8 @@ class Probe {
  private:
   void forward();
   void backward();
+  std::vector<Tensor> walk(const std::vector<Tensor>& outputs, const std::vector<Tensor>& leaves,
+                           const std::vector<Tensor>& cotangents) const;
   void fail(Cause cause, std::string text);
   std::vector<Tensor> outputs_at(std::size_t input, const Values& values) const;
   double weighted(const std::vector<Tensor>& outputs) const;
@@ -57,6 +63,7 @@ class Probe {
 
   const TensorFunction& f_;
   std::uint64_t seed_, drawn_ = 0;
+  Backward backward_;
   std::vector<Tensor> inputs_, leaves_, outputs_;
   std::vector<Values> values_, weights_, gradients_;
   std::vector<bool> reached_;

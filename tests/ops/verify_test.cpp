@@ -63,6 +63,16 @@ TEST(VerifyReduction, NamesAWrongSecondDerivative) {
   EXPECT_THAT(failures(verify_op(WrongSecond{}, squares)), ::testing::ElementsAre("second_order"));
 }
 
+// Wrong under create_graph, and its derivative the right one of that.
+struct WrongRecordedGradient : SumOfSquares {
+  Tensor gradient(const Tensor& x, const Tensor&, const Tensor& grad, std::int64_t) const { return 3 * x * grad; }
+};
+TEST(VerifyReduction, NamesARecordedGradientThatIsNotTheGradient) {
+  const Verification result = verify_op(WrongRecordedGradient{}, squares);
+  EXPECT_THAT(failures(result), ::testing::ElementsAre("second_order"));
+  EXPECT_THAT(result.explain(), AllOf(HasSubstr("off by the factor 1.5"), HasSubstr("under create_graph")));
+}
+
 struct WrongIdentity : SumOfSquares {
   template <class C> TALLY_HD C identity() const { return C(1e-3); }
 };
