@@ -21,14 +21,28 @@ Tensor zeros_like_result(const Node::Result& result) {
   return Tensor(zero.storage(), 0, result.shape, strides, result.dtype);
 }
 
+bool broadcasts(const Shape& from, const Shape& to) {
+  if (from.size() > to.size()) return false;
+  for (int d = 1; d <= from.size(); ++d)
+    if (from[from.size() - d] != to[to.size() - d] && from[from.size() - d] != 1) return false;
+  return true;
+}
+
+// What a gradient of the wrong shape lacks.
+const char* shape_hint(const Shape& input, const Shape& grad) {
+  if (input == grad) return "";
+  if (broadcasts(input, grad)) return "; an input that was broadcast needs sum_to its shape";
+  if (broadcasts(grad, input)) return "; expand it to that shape";
+  return "";
+}
+
 // The one door every gradient passes.
 void check(const Node& node, const Edge& edge, const Tensor& grad, std::size_t input) {
   if (grad.shape() == edge.shape && grad.dtype() == edge.dtype && grad.device() == edge.device) return;
   throw AutogradError(node.name,
                       "backward returned " + describe(grad) + " as the gradient of input " + std::to_string(input) +
                           ", which is " + name_of(edge.dtype) + " " + to_string(edge.shape) + " on " +
-                          name_of(edge.device) +
-                          (grad.shape() == edge.shape ? "" : "; an input that was broadcast needs sum_to its shape"),
+                          name_of(edge.device) + shape_hint(edge.shape, grad.shape()),
                       node.where);
 }
 
@@ -115,7 +129,11 @@ void Walk::run(const std::vector<Tensor>& outputs, const std::vector<Tensor>& co
 
 void Walk::seed(const Tensor& output, const Tensor& cotangent) {
   if (!output.requires_grad())
-    throw AutogradError("backward", describe(output) + " does not require grad and has no history", where_);
+    throw AutogradError("backward",
+                        describe(output) +
+                            " does not require grad and has no history: nothing behind it requires grad, its op has "
+                            "no gradient, or it was made by detach or under no_grad",
+                        where_);
   if (!cotangent.defined() && output.numel() != 1)
     throw AutogradError("backward", describe(output) + " has more than one element: give a cotangent of its shape",
                         where_);

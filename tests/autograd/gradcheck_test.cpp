@@ -115,6 +115,17 @@ TEST(GradCheck, SurfacesAWrongShape) {
   EXPECT_FALSE(check.ok());
   EXPECT_THAT(check.explain(), HasSubstr("biased"));
   EXPECT_THAT(check.explain(), HasSubstr("[2, 3]"));
+  EXPECT_THAT(check.explain(), HasSubstr("needs sum_to"));
+}
+
+TEST(GradCheck, SurfacesAGradientThatWasNotExpanded) {
+  const auto total = [](const Tensor& x) {
+    return record("total", {x}, no_grad([&] { return sum(x); }), [](const Tensor& g) { return std::vector{g}; });
+  };
+  const std::string text = gradcheck(total, {input()}).explain();
+  EXPECT_THAT(text, HasSubstr("float64 [] on cpu as the gradient of input 0"));
+  EXPECT_THAT(text, HasSubstr("expand it to that shape"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("sum_to")));
 }
 
 TEST(GradCheck, NamesADroppedTieRule) {
