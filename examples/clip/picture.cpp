@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 
 #include <tally/examples/support/panel.h>
@@ -52,9 +53,11 @@ std::string clip_svg(const Steps& unclipped, const Steps& clipped, double max_no
   const std::string title = "An exploding loss, with and without gradient clipping";
   Svg svg(kWidth, kHeight, title);
   svg.text(64, 40, "start", "head", title);
+  const bool finite = std::isfinite(unclipped.back().loss) && std::isfinite(unclipped.back().gradient_norm);
   svg.text(64, 62, "start", "muted",
-           "h = w·h + u·x learns to add up a list; the run without clipping ends after " +
-               std::to_string(unclipped.size()) + " steps; limit " + print("%g", max_norm));
+           std::string("h = w·h + u·x learns to add up a list; the run without clipping ") +
+               (finite ? "stays finite for " : "ends after ") + std::to_string(unclipped.size()) + " steps; limit " +
+               print("%g", max_norm));
   const std::size_t first = std::min(clipped.size(), 3 * unclipped.size()), all = clipped.size();
   const auto row = [&](double y, const std::string& what, double AdderStep::*value, double limit) {
     for (const bool whole : {false, true}) {

@@ -105,6 +105,7 @@ TEST(ClipPicture, ShowsBothRuns) {
   test::expect_well_formed(svg);
   for (const char* text : {"without clipping", "clipped", "Loss, first steps", "Gradient norm", "ends after 6 steps"})
     EXPECT_THAT(svg, testing::HasSubstr(text));
+  EXPECT_THAT(clip_svg(clipped, clipped, 1), testing::HasSubstr("stays finite for 50 steps"));
 }
 
 TEST(ClipPicture, StaysWellFormedForAnyRun) {
