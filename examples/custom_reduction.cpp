@@ -1,4 +1,4 @@
-// Writing a reduction: the sum of Huber's function, |x| beyond delta and x² / (2 delta) + delta / 2 within. The struct
+// Writing a reduction: the sum of Huber's function, x² / 2 up to delta and delta (|x| - delta / 2) beyond. The struct
 // is all there is to write: order, layouts, dims and the gradient come from the library.
 #include <iostream>
 
@@ -14,13 +14,13 @@ struct HuberSum {
   template <class C> TALLY_HD C identity() const { return C(0); }
   template <class C> TALLY_HD C lift(C x) const {
     const C d = static_cast<C>(delta), size = math::abs(x);
-    return size > d ? size : x * x / (2 * d) + d / 2;
+    return size > d ? d * (size - d / 2) : x * x / 2;
   }
   template <class C> TALLY_HD C combine(C a, C b) const { return a + b; }
   template <class C> TALLY_HD C project(C acc, std::int64_t, C) const { return acc; }
   template <class C> TALLY_HD C derivative(C x, C, std::int64_t, C) const {
     const C d = static_cast<C>(delta);
-    return math::abs(x) > d ? math::copysign(C(1), x) : x / d;
+    return math::abs(x) > d ? math::copysign(d, x) : x;
   }
 };
 
