@@ -1,7 +1,11 @@
 // Prints the rounds of a reduction over any list:  reduction_trace sum 2 6 3 8 5
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include <tally/examples/support/trace.h>
 
@@ -12,11 +16,8 @@ using namespace tally;
 // The shortest digits that read back as the same float.
 void print(float value) {
   char text[32];
-  for (int digits = 1; digits <= 9; ++digits) {
-    std::snprintf(text, sizeof text, "%.*g", digits, static_cast<double>(value));
-    if (std::strtof(text, nullptr) == value) break;
-  }
-  std::printf("%s", text);
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  std::printf("%.*s", static_cast<int>(end - text), text);
 }
 void print(std::int64_t value) { std::printf("%lld", static_cast<long long>(value)); }
 template <class A, class B> void print(const Pair<A, B>& pair) {
@@ -50,17 +51,35 @@ template <class Op> void run(const Op& op, const std::vector<float>& values) {
   std::printf("\n");
 }
 
-int usage() {
-  std::fprintf(
-      stderr,
-      "usage: reduction_trace OP VALUE...   (OP: sum mean prod max min amax amin norm var std logsumexp ...)\n");
-  return 2;
+// The list of ops is the library's own.
+constexpr Reduction* kAll = nullptr;
+template <class... Ops> std::set<std::string> names(std::variant<Ops...>*) { return {Ops::name...}; }
+template <class... Ops>
+void run_named(std::variant<Ops...>*, const std::string& name, const std::vector<float>& values) {
+  bool done = false;
+  ((!done && name == Ops::name ? (run(Ops{}, values), done = true) : false), ...);
+}
+
+void usage(std::FILE* out) {
+  std::fprintf(out, "usage: reduction_trace OP VALUE...\nOP is one of");
+  for (const std::string& name : names(kAll)) std::fprintf(out, " %s", name.c_str());
+  std::fprintf(out, "\n");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) return usage();
+  const std::string op = argc > 1 ? argv[1] : "";
+  if (op == "-h" || op == "--help") {
+    usage(stdout);
+    return 0;
+  }
+  const bool known = names(kAll).count(op) == 1;
+  if (argc < 3 || !known) {
+    if (argc > 1) std::fprintf(stderr, "reduction_trace: %s\n", known ? "no numbers" : (op + " is no OP").c_str());
+    usage(stderr);
+    return 2;
+  }
   std::vector<float> values;
   for (int i = 2; i < argc; ++i) {
     char* end = nullptr;
@@ -70,11 +89,6 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  // The list of ops is the library's own.
-  const bool known = []<class... Ops>(std::variant<Ops...>*, const char* name, const std::vector<float>& list) {
-    bool found = false;
-    ((!found && std::strcmp(Ops::name, name) == 0 ? (run(Ops{}, list), found = true) : false), ...);
-    return found;
-  }(static_cast<Reduction*>(nullptr), argv[1], values);
-  return known ? 0 : usage();
+  run_named(kAll, op, values);
+  return 0;
 }
