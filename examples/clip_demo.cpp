@@ -68,13 +68,12 @@ int main(int argc, char** argv) {
     AdderOptions options;
     double max_norm = 1;
     std::string out = "clip_demo.svg", device = "cpu";
-    const CLI::Validator count = number("a whole number from 1 up", [](double x) { return x >= 1 && x <= 1e6; });
     CLI::App app("An exploding loss with and without gradient clipping.", "clip_demo");
     app.add_option("--clip", max_norm, "Largest gradient norm (default: 1)")->check(kPositive)->type_name("X");
     app.add_option("--lr", options.learning_rate, "Learning rate (default: 0.003)")->check(kPositive)->type_name("X");
-    app.add_option("--steps", options.steps, "(default: 500)")->check(count)->type_name("N");
-    app.add_option("--length", options.length, "Numbers in a list (default: 40)")->check(count)->type_name("N");
-    app.add_option("--batch", options.batch, "Lists a step (default: 64)")->check(count)->type_name("N");
+    app.add_option("--steps", options.steps, "(default: 500)")->check(kCount)->type_name("N");
+    app.add_option("--length", options.length, "Numbers in a list (default: 40)")->check(kCount)->type_name("N");
+    app.add_option("--batch", options.batch, "Lists a step (default: 64)")->check(kCount)->type_name("N");
     app.add_option("--seed", options.seed, "Of the lists (default: 0)")->check(kNotNegative)->type_name("N");
     app.add_option("--out", out, "Picture (default: clip_demo.svg; \"\" for none)")->type_name("FILE");
     add_device(app, device);

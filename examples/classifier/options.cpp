@@ -1,5 +1,7 @@
 #include <tally/examples/classifier/options.h>
 
+#include <filesystem>
+
 #include <tally/core/error.h>
 #include <tally/examples/support/options.h>
 
@@ -18,9 +20,9 @@ std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv
   add_device(app, device);
   app.add_option("--seed", o.seed, "Of split, weights and shuffles (default: 0)")->check(kNotNegative)->type_name("N");
   app.add_option("--epochs", o.epochs, "Passes over the data (default: 20, with --data 10)")
-      ->check(kPositive)
+      ->check(kCount)
       ->type_name("N");
-  app.add_option("--batch", o.batch, "Images a step (default: 128)")->type_name("N");
+  app.add_option("--batch", o.batch, "Images a step (default: 128)")->check(kCount)->type_name("N");
   app.add_option("--lr", o.learning_rate, "Learning rate (default: adam 0.001, sgd 0.05)")
       ->check(kPositive)
       ->type_name("X");
@@ -37,13 +39,17 @@ std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv
       ->type_name("X");
   app.add_option("--widths", o.widths, "Sizes of the hidden layers (default: 256,128)")
       ->delimiter(',')
-      ->check(kPositive)
+      ->check(kCount)
       ->type_name("N,N");
   if (!parse(app, argc, argv)) return std::nullopt;
   if (o.epochs == 0) o.epochs = o.data.empty() ? 20 : 10;
   if (o.learning_rate == 0) o.learning_rate = o.optimizer == "adam" ? 1e-3 : 0.05;
   if (o.batch < 2)
     throw ValueError("options", "--batch " + std::to_string(o.batch) + ": batch norm needs at least two images a step",
+                     {});
+  if (o.data == "fashion-mnist" && !std::filesystem::exists(o.data))
+    throw ValueError("options",
+                     "--data fashion-mnist: no such directory; examples/train.sh installs that data and trains on it",
                      {});
   if (o.resume && o.out.empty()) throw ValueError("options", "--resume needs --out, where the checkpoint is", {});
   o.device = device_of(device);

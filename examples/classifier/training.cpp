@@ -157,7 +157,10 @@ void Training::load(const std::string& path) {
     const std::string other = found == theirs.end() ? "nothing" : found->second;
     if (other != value) differences += "; --" + name + " was " + other + ", is " + value;
   }
-  if (!differences.empty()) throw ValueError("resume", path + " is of another run" + differences, {});
+  if (!differences.empty())
+    throw ValueError(
+        "resume",
+        path + " is of another run" + differences + "; give it that run's options, or start anew without --resume", {});
   const nn::TrainingState state = nn::load_checkpoint(path, model_, *optimizer_);
   steps_done_ = state.step;
   generator_ = state.generator;

@@ -1,5 +1,6 @@
 #include <tally/examples/support/options.h>
 
+#include <cmath>
 #include <iostream>
 
 #include <tally/core/cuda/device.h>
@@ -17,6 +18,8 @@ CLI::Validator number(const std::string& what, bool (*holds)(double)) {
 }
 
 const CLI::Validator kPositive = number("a number above 0", [](double x) { return x > 0; });
+const CLI::Validator kCount =
+    number("a whole number from 1 up", [](double x) { return x >= 1 && x <= 1e6 && x == std::floor(x); });
 const CLI::Validator kNotNegative = number("a number from 0 up", [](double x) { return x >= 0; });
 const CLI::Validator kShare = number("a number from 0 to 1", [](double x) { return x >= 0 && x <= 1; });
 

@@ -11,7 +11,7 @@ namespace tally::examples {
 
 /// Accepts numbers for which `holds`; CLI11's own checks say more than anybody wants to know.
 CLI::Validator number(const std::string& what, bool (*holds)(double));
-extern const CLI::Validator kPositive, kNotNegative, kShare;
+extern const CLI::Validator kPositive, kCount, kNotNegative, kShare;
 
 CLI::Validator one_of(const std::string& a, const std::string& b);
 

@@ -214,6 +214,8 @@ TEST(ClassifierOptions, WhatMakesNoSenseIsSaidInOneLine) {
   EXPECT_THAT(refusal({"--batch", "1"}), HasSubstr("batch norm"));
   EXPECT_THAT(refusal({"--batch", "many"}), HasSubstr("many"));
   EXPECT_THAT(refusal({"--epochs", "-3"}), HasSubstr("epochs"));
+  EXPECT_THAT(refusal({"--epochs", "1.5"}), HasSubstr("takes a whole number from 1 up, not 1.5"));
+  EXPECT_THAT(refusal({"--data", "fashion-mnist"}), HasSubstr("examples/train.sh"));
   EXPECT_THAT(refusal({"--optimizer", "lion"}), HasSubstr("lion"));
   EXPECT_THAT(refusal({"--widths", "16,0"}), HasSubstr("widths"));
   EXPECT_THAT(refusal({"--seed", "-1"}), HasSubstr("seed"));
