@@ -121,6 +121,8 @@ compile_with() {  # FOLDER SOURCE OBJECT
   command=$(command_for "$object")
   command=${command/ -I/ -I"'$1'" -I}
   command=${command/-MD -MT $object -MF $object.d -o $object/-w -o "'$3'"}
+  # The CPU's templates take longest, and to run them is nothing. isa_*.cpp must be optimised, kernels have to be quick.
+  case $2 in *.cu | */isa_*) ;; *) command=${command/ -c / -O0 -c } ;; esac
   (cd "$build" && eval "${command% -c *} -c '$source'")
 }
 

@@ -124,6 +124,8 @@ TEST_F(ReduceOrder, HoweverTheWorkIsCut) {
     check(2, 40 * 1024 + 17, false);
     check(4, 40 * 1024 + 17, true);
   }
+  cuda_loops::limits() = {.blocks = 0};  // one warp a strip: its counter is cut at any number of steps
+  for (const std::int64_t n : {3000, 5 * 1024, 11 * 1024 + 3}) check(9, n, true);
   cuda_loops::limits() = {.vectors = false, .columns = false, .short_rows = false};
   check_all();
 }
