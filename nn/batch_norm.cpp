@@ -1,5 +1,6 @@
 #include <tally/nn/batch_norm.h>
 
+#include <tally/autograd/in_place.h>
 #include <tally/autograd/record.h>
 #include <tally/core/error.h>
 #include <tally/nn/batch_norm_backend.h>
@@ -33,6 +34,27 @@ void require_channels(const Tensor& x, const char* name, const Tensor& one, DTyp
   if (one.shape() != Shape{x.shape()[1]})
     throw ShapeError(kName, std::string(name) + " " + describe(one) + " does not fit the channels of " + describe(x),
                      where);
+}
+
+/// What training is to write, before anything is written.
+void require_running(const Tensor& x, const RunningStatistics& running, Where where) {
+  for (const Tensor& one : {running.mean, running.var})
+    if (one.defined()) require_own_elements(kName, one, where);
+  const Tensor& batches = running.batches;
+  if (!batches.defined()) return;
+  if (batches.device() != x.device())
+    throw DeviceError(kName, "the count of batches, " + describe(batches) + ", with " + describe(x), where);
+  if (batches.dtype() != int64 || batches.numel() != 1)
+    throw DTypeError(kName, "the count of batches is one int64, not " + describe(batches), where);
+}
+
+/// Lays statistics that moved on in a dense copy back to where they stand.
+void settle(const Tensor& running, const Tensor& moved) {
+  if (!running.defined()) return;
+  if (running.storage() == moved.storage())
+    running.storage()->bump_version();
+  else
+    running.detach().copy_(moved);
 }
 
 /// The gradients as recorded ops, for create_graph. x is [outer, channels, inner], the rest [channels].
@@ -81,6 +103,7 @@ Tensor batch_norm(const Tensor& x, const RunningStatistics& running, const Tenso
   require_channels(x, "running mean", running.mean, dtype, where);
   require_channels(x, "running variance", running.var, dtype, where);
   const bool training = options.training;
+  if (training) require_running(x, running, where);
   if (!training && !(running.mean.defined() && running.var.defined()))
     throw ValueError(kName, "evaluation needs a running mean and variance", where);
 
@@ -96,6 +119,7 @@ Tensor batch_norm(const Tensor& x, const RunningStatistics& running, const Tenso
   const Tensor y = like(blocks);
   no_grad([&] {
     const Tensor values = blocks.detach();
+    const auto dense = [](const Tensor& t) { return t.defined() ? t.detach().contiguous() : t; };
     BatchStatistics statistics{.mean = {},
                                .var = {},
                                .rstd = rstd,
@@ -107,18 +131,22 @@ Tensor batch_norm(const Tensor& x, const RunningStatistics& running, const Tenso
       const VarAndMean batch = var_mean(values, {0, 2}, population, {}, where);
       statistics.mean = batch.mean;
       statistics.var = batch.var;
-      statistics.running = running;
+      statistics.running = {dense(running.mean), dense(running.var), running.batches};
     } else {
       // A copy: the running mean may move on before backward.
       statistics.mean = running.mean.clone();
       statistics.var = running.var.detach().contiguous();
     }
     mean = statistics.mean;
-    const auto dense = [](const Tensor& t) { return t.defined() ? t.detach().contiguous() : t; };
     on(x.device(), [&](auto backend) {
       batch_statistics(backend, statistics);
       normalise(backend, {values, mean, rstd, dense(weight), dense(bias), y});
     });
+    if (training) {
+      settle(running.mean, statistics.running.mean);
+      settle(running.var, statistics.running.var);
+      settle(running.batches, running.batches);
+    }
   });
 
   const bool wants_x = x.requires_grad(), wants_weight = weight.defined() && weight.requires_grad();

@@ -1,6 +1,9 @@
 #include <tally/autograd/backward.h>
+#include <tally/core/error.h>
 #include <tally/nn/batch_norm.h>
 #include <tally/nn/layers.h>
+#include <tally/ops/operators.h>
+#include <tally/ops/reduce.h>
 #include <tally/ops/unary.h>
 #include <tally/ops/view.h>
 
@@ -62,6 +65,30 @@ TEST_P(BatchNormTest, B36OneValueAChannelThrowsAndLeavesTheBuffersAlone) {
   EXPECT_TRUE(near(norm.running_mean, {0.25, 0.65}));
   eval(norm);
   EXPECT_EQ(norm(make({1, 2}, {1, 2})).shape(), Shape({1, 2}));
+}
+
+TEST_P(BatchNormTest, RunningStatisticsMayLieApart) {
+  const Tensor x = make({1, 2, 3, 2, 4, 6, 3, 6, 9}, {3, 3});
+  const Tensor both = zeros({3, 2}, {.device = device});
+  select(both, 1, 1).fill_(1);
+  batch_norm(x, {select(both, 1, 0), select(both, 1, 1), {}});
+  EXPECT_TRUE(near(both, {0.2, 1, 0.4, 1.3, 0.6, 1.8}));
+}
+
+TEST_P(BatchNormTest, RunningStatisticsThatCannotBeWrittenAreRefusedWhole) {
+  const Tensor x = make({1, 2, 3, 4}, {2, 2}), mean = zeros({2}, {.device = device});
+  const Tensor one = ones({1}, {.device = device});
+  EXPECT_THROW(batch_norm(x, {mean, expand(one, {2}), {}}), ShapeError);
+  EXPECT_THROW(batch_norm(x, {mean, {}, zeros({}, {.dtype = int32, .device = device})}), DTypeError);
+  EXPECT_TRUE(near(mean, {0, 0}));
+  EXPECT_TRUE(near(one, {1}));
+}
+
+TEST_P(BatchNormTest, BackwardNoticesThatRunningStatisticsMovedOn) {
+  const Tensor mean = zeros({2}, {.device = device}), w = ones({2}, {.device = device, .requires_grad = true});
+  const Tensor product = sum(mean * w);
+  batch_norm(make({1, 2, 3, 4}, {2, 2}), {mean, {}, {}});
+  EXPECT_THROW(product.backward(), AutogradError);
 }
 
 TEST_P(BatchNormTest, MatchesPlainDoublesOnEveryLayout) {
