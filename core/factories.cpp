@@ -25,6 +25,24 @@ Tensor from_doubles(const std::vector<double>& values, const Shape& shape, Optio
   return ready(host.to(options.device, where), options, where);
 }
 
+// How many numbers arange gives. Integers are counted as integers: beyond 2^53 a double is off by some.
+std::int64_t count_of(Number start, Number end, Number step, Where where) {
+  const auto refuse = [&] { throw ShapeError("arange", "the range has more elements than 63 bits count", where); };
+  if (start.is_real() || end.is_real() || step.is_real()) {
+    const double count = std::ceil((end.as<double>() - start.as<double>()) / step.as<double>());
+    if (!(count < 0x1p63)) refuse();
+    return static_cast<std::int64_t>(std::max(0.0, count));
+  }
+  const std::int64_t from = start.as<std::int64_t>(), to = end.as<std::int64_t>(), by = step.as<std::int64_t>();
+  if (by > 0 ? to <= from : to >= from) return 0;
+  const auto size = [](std::int64_t a, std::int64_t b) {
+    return static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b);
+  };
+  const std::uint64_t count = (by > 0 ? size(to, from) - 1 : size(from, to) - 1) / (by > 0 ? size(by, 0) : size(0, by));
+  if (count >= std::uint64_t{1} << 62) refuse();
+  return static_cast<std::int64_t>(count) + 1;
+}
+
 }  // namespace
 
 Tensor empty(const Shape& shape, Options options, Where where) {
@@ -52,7 +70,7 @@ Tensor ones(const Shape& shape, Options options, Where where) { return full(shap
 Tensor arange(Number start, Number end, Number step, Options options, Where where) {
   const double from = start.as<double>(), by = step.as<double>();
   if (!(by != 0) || !std::isfinite(by)) throw ValueError("arange", "step must be finite and not 0", where);
-  const std::int64_t count = static_cast<std::int64_t>(std::max(0.0, std::ceil((end.as<double>() - from) / by)));
+  const std::int64_t count = count_of(start, end, step, where);
   const bool integer = !start.is_real() && !step.is_real();
   Tensor result = empty({count}, {.dtype = integer ? int64 : float64}, where);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -67,19 +85,22 @@ Tensor arange(Number start, Number end, Number step, Options options, Where wher
 Tensor arange(std::int64_t end, Where where) { return arange(0, end, 1, {.dtype = int64}, where); }
 
 Tensor linspace(double start, double end, std::int64_t count, Options options, Where where) {
-  std::vector<double> values(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
-  for (std::size_t i = 0; i < values.size(); ++i)  // from both ends, so that both are exact
-    values[i] = 2 * i < values.size() ? start + (end - start) * static_cast<double>(i) /
-                                                    static_cast<double>(std::max<std::size_t>(values.size() - 1, 1))
-                                      : end - (end - start) * static_cast<double>(values.size() - 1 - i) /
-                                                  static_cast<double>(values.size() - 1);
-  return from_doubles(values, {count}, options, where);
+  const Tensor all = empty({count}, {.dtype = float64}, where);
+  double* values = all.data<double>();
+  const double span = end - start, last = static_cast<double>(std::max<std::int64_t>(count - 1, 1));
+  for (std::int64_t i = 0; i < count; ++i) {  // from both ends, so that both are exact
+    const double left = static_cast<double>(i), right = static_cast<double>(count - 1 - i);
+    values[i] = 2 * i < count ? start + span * left / last : end - span * right / last;
+  }
+  Tensor host = empty({count}, {.dtype = options.dtype}, where);
+  raw::copy(host, all);
+  return ready(host.to(options.device, where), options, where);
 }
 
 Tensor eye(std::int64_t n, Options options, Where where) {
-  std::vector<double> values(static_cast<std::size_t>(n * n));
-  for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i * n + i)] = 1;
-  return from_doubles(values, {n, n}, options, where);
+  const Tensor host = zeros({n, n}, {.dtype = options.dtype}, where);
+  raw::fill(Tensor(host.storage(), 0, {n}, {n + 1}, options.dtype), 1);
+  return ready(host.to(options.device, where), options, where);
 }
 
 Tensor tensor(std::initializer_list<double> values, Options options, Where where) {
@@ -141,7 +162,8 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Options 
   for (std::int64_t i = 0; i < host.numel(); ++i) {
     const Words4 words = philox(default_generator().seed(), counter + static_cast<std::uint64_t>(i));
     const std::uint64_t draw = static_cast<std::uint64_t>(words.word[0]) << 32 | words.word[1];
-    host.data<std::int64_t>()[i] = low + static_cast<std::int64_t>(static_cast<unsigned __int128>(draw) * span >> 64);
+    const auto above = static_cast<std::uint64_t>(static_cast<unsigned __int128>(draw) * span >> 64);
+    host.data<std::int64_t>()[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + above);
   }
   return ready(host.to(options.dtype, where).to(options.device, where), options, where);
 }

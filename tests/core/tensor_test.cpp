@@ -74,6 +74,23 @@ TEST_P(Tensors, FactoriesCount) {
   EXPECT_EQ(linspace(3, 9, 0, on()).numel(), 0);
 }
 
+TEST_P(Tensors, RangesAtTheEndsOfTheIntegers) {
+  constexpr auto kLowest = std::numeric_limits<std::int64_t>::min(),
+                 kHighest = std::numeric_limits<std::int64_t>::max();
+  using Integers = std::vector<std::int64_t>;
+  EXPECT_EQ(arange(kHighest - 3, kHighest, 2, on(int64)).to_vector<std::int64_t>(),
+            (Integers{kHighest - 3, kHighest - 1}));
+  EXPECT_EQ(arange(kLowest + 3, kLowest, -2, on(int64)).to_vector<std::int64_t>(),
+            (Integers{kLowest + 3, kLowest + 1}));
+  EXPECT_EQ(arange((std::int64_t{1} << 53), (std::int64_t{1} << 53) + 3, 1, on(int64)).numel(), 3);
+  EXPECT_EQ(arange(kHighest, kLowest, 1, on(int64)).numel(), 0);
+  EXPECT_THROW(arange(kLowest, kHighest, 1, on(int64)), ShapeError);
+  EXPECT_THROW(arange(0, std::numeric_limits<double>::infinity(), 1, on()), ShapeError);
+  EXPECT_THROW(eye(std::int64_t{1} << 32, on()), ShapeError);
+  EXPECT_THROW(linspace(0, 1, std::int64_t{1} << 60, on()), OutOfMemoryError);
+  EXPECT_EQ(randint(kLowest, kHighest, {3}, on(int64)).numel(), 3);
+}
+
 TEST_P(Tensors, FactoriesCopyValues) {
   EXPECT_EQ(tensor({1.0, 2.0}).dtype(), float32);
   EXPECT_EQ(tensor(std::vector<double>{1, 2}).dtype(), float64);
