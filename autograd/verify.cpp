@@ -221,8 +221,8 @@ class Battery {
   }
   Text contraction() {
     return float_mode_.contracts
-               ? "the compiler fuses products and sums in the file that calls this; -ffp-contract=off "
-                 "(nvcc: -fmad=false) keeps the bits the same everywhere"
+               ? "the compiler fuses products and sums in the file that calls this; tally::strict in CMake, or "
+                 "-ffp-contract=off (nvcc: -fmad=false), keeps the bits the same everywhere"
                : "";
   }
 

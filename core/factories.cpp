@@ -49,7 +49,7 @@ Tensor empty(const Shape& shape, Options options, Where where) {
   for (std::int64_t size : shape)
     if (size < 0) throw ShapeError("empty", to_string(shape) + " has a negative size", where);
   if (options.device == Device::cuda && !kHasCuda)
-    throw DeviceError("empty", "this build of Tally has no CUDA; use Device::cpu", where);
+    throw DeviceError("device", "this build of Tally has no CUDA; use cpu, or build where a CUDA toolkit is", where);
   const std::int64_t count = shape.numel();
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<std::size_t>(count), size_of(options.dtype), &bytes))

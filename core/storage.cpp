@@ -32,7 +32,7 @@ void* allocate_cpu(std::size_t bytes) {
 }  // namespace
 
 void detail::throw_no_cuda() {
-  throw DeviceError("device", "this build of Tally has no CUDA; use Device::cpu, or build where a CUDA toolkit is", {});
+  throw DeviceError("device", "this build of Tally has no CUDA; use cpu, or build where a CUDA toolkit is", {});
 }
 
 bool is_available(Device device) {

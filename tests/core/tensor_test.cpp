@@ -257,7 +257,8 @@ TEST(Tensor, BorrowedMemoryGoesBackToItsOwner) {
 
 TEST(Tensor, WithoutCudaSaysHow) {
   if (kHasCuda) GTEST_SKIP() << "this build has CUDA";
-  EXPECT_THAT(message_of<DeviceError>([] { zeros({1}, {.device = Device::cuda}); }), HasSubstr("no CUDA"));
+  EXPECT_THAT(message_of<DeviceError>([] { zeros({1}, {.device = Device::cuda}); }),
+              HasSubstr("device: this build of Tally has no CUDA; use cpu"));
   EXPECT_THROW(zeros({1}).to(Device::cuda), DeviceError);
 }
 
