@@ -27,7 +27,7 @@ MemoryReport memory_report(Device device) {
   return on(device, [&](auto backend) -> MemoryReport {
     if constexpr (std::is_same_v<decltype(backend), Cpu>) {
       const detail::CpuMemory cpu = detail::cpu_memory();
-      return {device, cpu.live_bytes, 0, cpu.peak_bytes, cpu.allocations, 0};
+      return {device, cpu.live_bytes, cpu.cache.cached_bytes, cpu.peak_bytes, cpu.allocations, cpu.cache.hits};
     } else {
       const gpu::MemoryStats stats = gpu::memory_stats();
       return {device, stats.live_bytes, stats.cached_bytes, stats.peak_bytes, stats.allocations, stats.cache_hits};
@@ -46,10 +46,9 @@ void reset_peak_memory(Device device) {
 
 std::string to_string(const MemoryReport& report) {
   std::string text = std::string(name_of(report.device)) + ": " + readable(report.live_bytes) + " live, ";
-  if (report.device != Device::cpu) text += readable(report.cached_bytes) + " cached, ";
+  text += readable(report.cached_bytes) + " cached, ";
   text += readable(report.peak_bytes) + " at the peak, " + std::to_string(report.allocations) + " allocations";
-  if (report.device != Device::cpu) text += ", " + std::to_string(report.cache_hits) + " of them from the cache";
-  return text;
+  return text + ", " + std::to_string(report.cache_hits) + " of them from the cache";
 }
 
 std::ostream& operator<<(std::ostream& out, const MemoryReport& report) { return out << to_string(report); }

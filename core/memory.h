@@ -17,7 +17,7 @@ namespace tally {
 struct MemoryReport {
   Device device = Device::cpu;
   std::size_t live_bytes = 0;    ///< under tensors now; on CUDA rounded up to the allocator's size classes
-  std::size_t cached_bytes = 0;  ///< free, but kept for the next allocation; 0 on the CPU
+  std::size_t cached_bytes = 0;  ///< free, but kept for the next allocation; on the CPU 256 MiB at most
   std::size_t peak_bytes = 0;    ///< most live bytes since the start, or since reset_peak_memory
   std::int64_t allocations = 0;  ///< since the start
   std::int64_t cache_hits = 0;   ///< of these, how many were served from the cache

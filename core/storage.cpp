@@ -1,8 +1,8 @@
 #include <tally/core/storage.h>
 
 #include <cstring>
-#include <new>
 
+#include <tally/core/cpu_cache.h>
 #include <tally/core/cuda/device.h>
 #include <tally/core/error.h>
 #include <tally/core/storage_counts.h>
@@ -10,7 +10,6 @@
 namespace tally {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
 std::atomic<std::int64_t> live_bytes{0}, peak_bytes{0}, allocations{0};
 std::atomic<int> fill_byte{-1};  // negative: fresh memory stays as it is
 
@@ -20,7 +19,7 @@ void raise_peak(std::int64_t live) {
 }
 
 void* allocate_cpu(std::size_t bytes) {
-  void* data = ::operator new(bytes, kAlignment, std::nothrow);
+  void* data = detail::allocate_block(bytes);
   if (!data) throw OutOfMemoryError("allocate", std::to_string(bytes) + " bytes on cpu are not to be had", {});
   const auto size = static_cast<std::int64_t>(bytes);
   raise_peak(live_bytes.fetch_add(size, std::memory_order_relaxed) + size);
@@ -60,7 +59,7 @@ Storage::~Storage() {
   if (release_) {
     release_();
   } else if (device_ == Device::cpu) {
-    ::operator delete(data_, kAlignment);
+    detail::free_block(data_, bytes_);
     live_bytes -= static_cast<std::int64_t>(bytes_);
   } else {
     if constexpr (kHasCuda) gpu::deallocate(data_, bytes_);
@@ -70,7 +69,7 @@ Storage::~Storage() {
 std::int64_t live_cpu_bytes() { return live_bytes; }
 
 detail::CpuMemory detail::cpu_memory() {
-  return {static_cast<std::size_t>(live_bytes), static_cast<std::size_t>(peak_bytes), allocations};
+  return {static_cast<std::size_t>(live_bytes), static_cast<std::size_t>(peak_bytes), allocations, cpu_cache_counts()};
 }
 
 detail::FreshMemoryFilled::FreshMemoryFilled(unsigned char byte) { fill_byte = byte; }

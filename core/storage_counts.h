@@ -4,11 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tally/core/cpu_cache.h>
+
 namespace tally::detail {
 
 struct CpuMemory {
   std::size_t live_bytes = 0, peak_bytes = 0;
   std::int64_t allocations = 0;
+  CpuCacheCounts cache;
 };
 CpuMemory cpu_memory();
 void reset_cpu_peak();

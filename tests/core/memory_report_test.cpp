@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 #include <thread>
 #include <vector>
 
+#include <tally/core/cpu_cache.h>
 #include <tally/core/error.h>
 #include <tally/core/memory.h>
 #include <tally/core/tensor.h>
@@ -46,13 +48,39 @@ TEST_P(MemoryReports, CountAViewAndAHandleNotAtAll) {
   EXPECT_EQ(report().allocations, before.allocations);
 }
 
-TEST(MemoryReport, OfCudaCountsTheCache) {
-  if (!is_available(Device::cuda)) GTEST_SKIP() << "no CUDA device";
-  { const Tensor x = zeros({1 << 20}, {.device = cuda}); }
-  const MemoryReport freed = memory_report(cuda);
+TEST_P(MemoryReports, CountTheCache) {
+  if (!detail::kKeepsBlocks && device() == Device::cpu) GTEST_SKIP() << "freed blocks stay freed";
+  { const Tensor x = zeros({1 << 20}, on()); }
+  const MemoryReport freed = report();
   EXPECT_GE(freed.cached_bytes, 4u << 20);
-  const Tensor again = zeros({1 << 20}, {.device = cuda});
-  EXPECT_EQ(memory_report(cuda).cache_hits, freed.cache_hits + 1);
+  const Tensor again = zeros({1 << 20}, on());
+  EXPECT_EQ(report().cache_hits, freed.cache_hits + 1);
+  EXPECT_EQ(report().cached_bytes, freed.cached_bytes - (4u << 20));
+}
+
+TEST(MemoryReport, TheCpuKeepsNoMoreThanItSays) {
+  for (const std::int64_t mebibytes : {100, 99, 57, 200, 300})
+    const auto storage = Storage::allocate(static_cast<std::size_t>(mebibytes) << 20, Device::cpu);
+  EXPECT_LE(memory_report().cached_bytes, 256u << 20);
+  detail::empty_cpu_cache();
+  EXPECT_EQ(memory_report().cached_bytes, 0u);
+}
+
+TEST(MemoryReport, BlocksOfOneClassServeEachOther) {
+  if (!detail::kKeepsBlocks) GTEST_SKIP() << "freed blocks stay freed";
+  for (const std::size_t bytes : {std::size_t{65536}, std::size_t{100'000}, std::size_t{1} << 20}) {
+    std::byte* data = nullptr;
+    {
+      const auto storage = Storage::allocate(bytes + 1, Device::cpu);
+      data = storage->data();
+      std::fill_n(data, bytes + 1, std::byte{1});
+    }
+    const auto larger = Storage::allocate(bytes + bytes / 16, Device::cpu);
+    EXPECT_EQ(larger->data(), data);
+    std::fill_n(larger->data(), larger->bytes(), std::byte{2});
+    const auto other = Storage::allocate(bytes + bytes / 16, Device::cpu);
+    EXPECT_NE(other->data(), data);
+  }
 }
 
 TEST(MemoryReport, OfAMissingDeviceIsAnError) {
@@ -86,7 +114,7 @@ TEST(MemoryReport, SurvivesThreads) {
 
 TEST(MemoryReport, ReadsAsOneLine) {
   EXPECT_EQ(to_string(MemoryReport{Device::cpu, 1000, 0, 1536, 3, 0}),
-            "cpu: 1000 bytes live, 1.5 KiB at the peak, 3 allocations");
+            "cpu: 1000 bytes live, 0 bytes cached, 1.5 KiB at the peak, 3 allocations, 0 of them from the cache");
   std::ostringstream text;
   text << MemoryReport{Device::cuda, 3u << 20, 200u << 10, std::size_t{5} << 30, 12, 7};
   EXPECT_EQ(text.str(),

@@ -1,3 +1,4 @@
+#include <tally/core/cpu_cache.h>
 #include <tally/core/error.h>
 #include <tally/nn/optimizer.h>
 #include <tally/nn/schedule.h>
@@ -177,6 +178,7 @@ TEST(Optimizer, AStepThatFindsNoMemoryChangesNothing) {
   const Tensor w = ones(shape, {.requires_grad = true});
   w.set_grad(ones(shape));
   Adam adam({{"w", w}}, 0.1);
+  detail::empty_cpu_cache();
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   rlimit before{};
