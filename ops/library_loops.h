@@ -2,6 +2,7 @@
 // ops/cuda and are chosen by variant.
 #pragma once
 
+#include <tally/ops/cpu/isa_loops.h>
 #include <tally/ops/cuda/elementwise.h>
 #include <tally/ops/elementwise_record.h>
 
@@ -11,7 +12,12 @@ struct LibraryLoops {
   template <class F, std::size_t N>
   static void run(const F& f, const Tensor& out, const Inputs<N>& inputs, DType dtype, const char*, Where) {
     if (out.numel() == 0) return;
-    on(out.device(), [&](auto backend) { elementwise(backend, f, out, inputs, dtype); });
+    on(out.device(), [&](auto backend) {
+      if constexpr (std::is_same_v<decltype(backend), Cpu>)
+        elementwise<IsaLoops>(backend, f, out, inputs, dtype);
+      else
+        elementwise(backend, f, out, inputs, dtype);
+    });
   }
 };
 

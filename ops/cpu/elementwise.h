@@ -15,6 +15,12 @@
 #define TALLY_INDEPENDENT
 #endif
 
+#if defined(__CUDACC__)
+#define TALLY_FLATTEN
+#else
+#define TALLY_FLATTEN [[gnu::flatten]]
+#endif
+
 namespace tally::detail {
 
 /// An op's loop over `count` elements, with the functor's type erased. R is what the functor returns: C or bool.
@@ -25,7 +31,8 @@ template <class C, class R, std::size_t N>
 void run_blocks(const Tensor& out, const Inputs<N>& inputs, DType dtype, DenseLoop<C, R> loop, const void* functor);
 
 template <class F, class C, class R, std::size_t N>
-void dense_loop(const void* functor, R* out, const C* const* inputs, std::int64_t count) {
+inline __attribute__((always_inline)) void loop_body(const void* functor, R* out, const C* const* inputs,
+                                                     std::int64_t count) {
   const F f = *static_cast<const F*>(functor);
   const C* const a = inputs[0];
   if constexpr (N == 1) {
@@ -42,20 +49,30 @@ void dense_loop(const void* functor, R* out, const C* const* inputs, std::int64_
   }
 }
 
-template <class C, std::size_t N, class F>
+/// The loop in the instruction set of the file that it is compiled in. A call left in it would keep it from
+/// vectorising.
+struct DenseLoops {
+  template <class F, class C, class R, std::size_t N>
+  TALLY_FLATTEN static void run(const void* functor, R* out, const C* const* inputs, std::int64_t count) {
+    loop_body<F, C, R, N>(functor, out, inputs, count);
+  }
+  template <class F, class C, class R, std::size_t N> static DenseLoop<C, R> best() { return run<F, C, R, N>; }
+};
+
+template <class Loops, class C, std::size_t N, class F>
 void elementwise_as(const F& f, const Tensor& out, const Inputs<N>& inputs, DType dtype) {
   using R = decltype([&]<std::size_t... K>(std::index_sequence<K...>) {
     return f(((void)K, C(0))...);
   }(std::make_index_sequence<N>{}));
-  run_blocks<C, R, N>(out, inputs, dtype, dense_loop<F, C, R, N>, &f);
+  run_blocks<C, R, N>(out, inputs, dtype, Loops::template best<F, C, R, N>(), &f);
 }
 
 /// out = f(inputs...), each input read as `dtype`, the arithmetic in Compute of it. `out` has the result's shape.
-template <class F, std::size_t N>
+template <class Loops = DenseLoops, class F, std::size_t N>
 void elementwise(Cpu, const F& f, const Tensor& out, const Inputs<N>& inputs, DType dtype) {
-  if (dtype == float64) return elementwise_as<double>(f, out, inputs, dtype);
-  if (is_floating(dtype)) return elementwise_as<float>(f, out, inputs, dtype);
-  if constexpr (F::on_integers) elementwise_as<std::int64_t>(f, out, inputs, dtype);
+  if (dtype == float64) return elementwise_as<Loops, double>(f, out, inputs, dtype);
+  if (is_floating(dtype)) return elementwise_as<Loops, float>(f, out, inputs, dtype);
+  if constexpr (F::on_integers) elementwise_as<Loops, std::int64_t>(f, out, inputs, dtype);
 }
 
 }  // namespace tally::detail

@@ -8,6 +8,8 @@
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce.h>
 #include <tally/ops/reduce_with.h>
+#include <tally/ops/softmax.h>
+#include <tally/ops/unary.h>
 #include <tally/ops/view.h>
 
 #include <cmath>
@@ -145,6 +147,60 @@ TEST(InstructionSets, AgreeOnHalvesAndViews) {
     expect_equal_bits(narrow(x, 2, 1, 7), dims, "a slice");
     expect_equal_bits(transpose(x, 0, 2), dims, "a transpose");
   }
+}
+
+struct Function {
+  const char* name;
+  Tensor (*f)(const Tensor&);
+};
+const Function kFunctions[] = {
+    {"exp", [](const Tensor& x) { return exp(x); }},
+    {"expm1", [](const Tensor& x) { return expm1(x); }},
+    {"log", [](const Tensor& x) { return log(x); }},
+    {"log1p", [](const Tensor& x) { return log1p(x); }},
+    {"sqrt", [](const Tensor& x) { return sqrt(x); }},
+    {"rsqrt", [](const Tensor& x) { return rsqrt(x); }},
+    {"reciprocal", [](const Tensor& x) { return reciprocal(x); }},
+    {"sin", [](const Tensor& x) { return sin(x); }},
+    {"cos", [](const Tensor& x) { return cos(x); }},
+    {"tanh", [](const Tensor& x) { return tanh(x); }},
+    {"sigmoid", [](const Tensor& x) { return sigmoid(x); }},
+    {"softplus", [](const Tensor& x) { return softplus(x); }},
+    {"silu", [](const Tensor& x) { return silu(x); }},
+    {"erf", [](const Tensor& x) { return erf(x); }},
+    {"gelu", [](const Tensor& x) { return gelu(x); }},
+    {"div", [](const Tensor& x) { return 3 / x; }},
+    {"softmax", [](const Tensor& x) { return softmax(x, 1); }},
+    {"log_softmax", [](const Tensor& x) { return log_softmax(x, 1); }},
+    {"softmax over columns", [](const Tensor& x) { return softmax(x, 0); }},
+};
+
+/// The result and the gradient.
+std::vector<Tensor> both(const Function& function, const Tensor& x) {
+  const Tensor leaf = x.clone().requires_grad_();
+  const Tensor y = function.f(leaf);
+  return {y.detach(), grad({y}, {leaf}, {normal(x.shape(), x.dtype(), 7)})[0]};
+}
+
+TEST(InstructionSets, AgreeOnElementwiseOps) {
+  const detail::Isa best = detail::isa();
+  for (const Values& values : kValues)
+    for (const DType dtype : {float32, float16, float64}) {
+      const Tensor x = changed(normal({3, 1037}, dtype, 8), values.f);
+      for (const Function& function : kFunctions) {
+        detail::set_isa(detail::Isa::baseline);
+        const std::vector<Tensor> expected = both(function, x);
+        for (const detail::Isa isa : detail::available_isas()) {
+          detail::set_isa(isa);
+          const std::vector<Tensor> results = both(function, x);
+          for (std::size_t i = 0; i < 2; ++i)
+            EXPECT_THAT(results[i], BitEqual(expected[i]))
+                << (i ? "gradient of " : "") << function.name << " of " << values.name << ", instruction set "
+                << static_cast<int>(isa);
+        }
+        detail::set_isa(best);
+      }
+    }
 }
 
 }  // namespace
