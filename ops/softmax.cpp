@@ -2,13 +2,35 @@
 
 #include <tally/autograd/record.h>
 #include <tally/core/error.h>
+#include <tally/core/math.h>
 #include <tally/core/require.h>
+#include <tally/ops/cpu/isa_loops.h>
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce.h>
 #include <tally/ops/reduce_backend.h>
 #include <tally/ops/unary.h>
 
 namespace tally {
+namespace {
+
+// What follows the sums, in one pass over x where no kernel of a GPU is needed for it.
+struct Exponentials {
+  static constexpr bool on_integers = false;
+  template <class C> C operator()(C x, C max, C sum) const { return math::exp(x - max) / sum; }
+};
+struct Logarithms {
+  static constexpr bool on_integers = false;
+  template <class C> C operator()(C x, C max, C log_sum) const { return (x - max) - log_sum; }
+};
+
+template <class F> Tensor in_one_pass(const F& f, const Tensor& x, const Tensor& max, const Tensor& last, Where where) {
+  const Tensor y = empty(x.shape(), {.dtype = x.dtype()}, where);
+  const Tensor in = x.detach();
+  if (y.numel() > 0) detail::elementwise<detail::IsaLoops>(Cpu{}, f, y, detail::Inputs<3>{in, max, last}, max.dtype());
+  return y;
+}
+
+}  // namespace
 
 detail::ShiftedSums detail::shifted_sums(const char* op, const Tensor& x, const Dims& dims, Where where) {
   require_defined(op, x, where);
@@ -29,6 +51,7 @@ detail::ShiftedSums detail::shifted_sums(const char* op, const Tensor& x, const 
 Tensor softmax(const Tensor& x, Dims dims, Where where) {
   const Tensor y = no_grad([&] {
     const detail::ShiftedSums sums = detail::shifted_sums("softmax", x, dims, where);
+    if (x.device() == Device::cpu) return in_one_pass(Exponentials{}, x, sums.max, sums.sum, where);
     return (exp(x - sums.max, where) / sums.sum).to(x.dtype(), where);
   });
   return record(
@@ -44,6 +67,7 @@ Tensor softmax(const Tensor& x, Dims dims, DType dtype, Where where) {
 Tensor log_softmax(const Tensor& x, Dims dims, Where where) {
   const Tensor y = no_grad([&] {
     const detail::ShiftedSums sums = detail::shifted_sums("log_softmax", x, dims, where);
+    if (x.device() == Device::cpu) return in_one_pass(Logarithms{}, x, sums.max, log(sums.sum, where), where);
     return ((x - sums.max) - log(sums.sum, where)).to(x.dtype(), where);
   });
   return record(
