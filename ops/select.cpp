@@ -7,6 +7,7 @@
 #include <tally/autograd/no_grad.h>
 #include <tally/core/error.h>
 #include <tally/core/require.h>
+#include <tally/ops/binary.h>
 #include <tally/ops/index.h>
 #include <tally/ops/join.h>
 #include <tally/ops/operators.h>
@@ -83,8 +84,16 @@ Tensor quantile(const Tensor& x, const std::vector<double>& qs, Dims dims, KeepD
   for (double q : qs) {
     const double rank = q * static_cast<double>(list.length() - 1), weight = rank - std::floor(rank);
     const Tensor low = at(std::floor(rank));
-    // An element without weight is not read: 0 times an infinity is NaN.
-    const Tensor y = weight == 0 ? low : low * (1 - weight) + at(std::ceil(rank)) * weight;
+    Tensor y = low;
+    if (weight != 0) {  // an element without weight is not read: 0 times an infinity is NaN
+      const Tensor high = at(std::ceil(rank));
+      y = low * (1 - weight) + high * weight;
+      // Between equal elements lies nothing else, whatever the two products round to.
+      y = y + no_grad([&] {
+            const Tensor equal = logical_and(low == high, isfinite(low, where), where);
+            return tally::where(logical_and(equal, y != low, where), low - y, -0.0, where);
+          });
+    }
     results.push_back(reshape(y, list.shape, where));
   }
   return stack(results, 0, where);

@@ -102,6 +102,17 @@ TEST_P(Select, MedianTakesTheFirstOfEqualElementsAndTheFirstNan) {
   EXPECT_THAT(x.grad().to_vector<double>(), ElementsAre(0, 1, 0, 0, 0));
 }
 
+TEST_P(Select, QuantilesBetweenEqualElementsAreTheseElements) {
+  for (int i = 1; i < 100; ++i) {
+    const Tensor x = full({7}, 0.001 * i, on());
+    for (const double q : {0.1, 0.3, 0.55, 0.9}) EXPECT_EQ(quantile(x, q).item<float>(), select(x, 0, 0).item<float>());
+  }
+  const Tensor ends =
+      tensor({-std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), -0.0, -0.0}, on());
+  EXPECT_EQ(quantile(ends, 0.2).item<double>(), -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::signbit(quantile(ends, 0.9).item<double>()));
+}
+
 TEST_P(Select, QuantileIsLinear) {
   const Tensor x = put({4, 1, 3, 2});
   EXPECT_EQ(quantile(x, 0).item<double>(), 1);
