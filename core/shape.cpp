@@ -55,10 +55,10 @@ std::string to_string(const Shape& shape) {
 
 Shape contiguous_strides(const Shape& shape) {
   Shape strides = shape;
-  std::int64_t stride = 1;
+  std::uint64_t stride = 1;  // unsigned: where nothing is stored, the other sizes may be any
   for (int i = shape.size() - 1; i >= 0; --i) {
-    strides[i] = stride;
-    stride *= std::max<std::int64_t>(shape[i], 1);
+    strides[i] = static_cast<std::int64_t>(stride);
+    stride *= static_cast<std::uint64_t>(std::max<std::int64_t>(shape[i], 1));
   }
   return strides;
 }

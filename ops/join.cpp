@@ -37,7 +37,8 @@ Tensor joined(const char* op, const std::vector<Tensor>& parts, int dim, Where w
   std::vector<std::int64_t> sizes;
   for (const Tensor& part : parts) {
     sizes.push_back(part.shape()[dim]);
-    shape[dim] += part.shape()[dim];
+    if (__builtin_add_overflow(shape[dim], part.shape()[dim], &shape[dim]))
+      throw ShapeError(op, "the parts have more elements than 63 bits count", where);
   }
   const Tensor y = empty(shape, {.dtype = parts[0].dtype(), .device = parts[0].device()}, where);
   const std::vector<Tensor> places = split(y, sizes, dim, where);

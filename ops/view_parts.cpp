@@ -134,7 +134,7 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, std::int64_t dim
 Tensor diagonal(const Tensor& x, std::int64_t offset, std::int64_t a, std::int64_t b, Where where) {
   const int i = dim_of("diagonal", x, a, where), j = dim_of("diagonal", x, b, where);
   if (i == j) throw ShapeError("diagonal", "dim " + std::to_string(a) + " is listed twice", where);
-  const std::int64_t row = std::max<std::int64_t>(-offset, 0), column = std::max<std::int64_t>(offset, 0);
+  const std::int64_t row = offset < 0 ? -std::max(offset, -to_end) : 0, column = std::max<std::int64_t>(offset, 0);
   const std::int64_t length = std::max<std::int64_t>(std::min(x.shape()[i] - row, x.shape()[j] - column), 0);
   const auto part = [=](const Tensor& whole) {
     Shape shape = whole.shape(), strides = whole.strides();
@@ -144,8 +144,8 @@ Tensor diagonal(const Tensor& x, std::int64_t offset, std::int64_t a, std::int64
     }
     shape.push_back(length);
     strides.push_back(whole.strides()[i] + whole.strides()[j]);
-    const std::int64_t shift = row * whole.strides()[i] + column * whole.strides()[j];
-    return view(whole, shape, strides, length ? shift : 0);
+    const std::int64_t shift = length ? row * whole.strides()[i] + column * whole.strides()[j] : 0;
+    return view(whole, shape, strides, shift);
   };
   return take_part("diagonal", x, part, where);
 }

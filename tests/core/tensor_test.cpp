@@ -87,6 +87,7 @@ TEST_P(Tensors, RangesAtTheEndsOfTheIntegers) {
   EXPECT_THROW(arange(kLowest, kHighest, 1, on(int64)), ShapeError);
   EXPECT_THROW(arange(0, std::numeric_limits<double>::infinity(), 1, on()), ShapeError);
   EXPECT_THROW(eye(std::int64_t{1} << 32, on()), ShapeError);
+  EXPECT_EQ(zeros({0, std::int64_t{1} << 40, std::int64_t{1} << 40}, on()).numel(), 0);
   EXPECT_THROW(linspace(0, 1, std::int64_t{1} << 60, on()), OutOfMemoryError);
   EXPECT_EQ(randint(kLowest, kHighest, {3}, on(int64)).numel(), 3);
 }

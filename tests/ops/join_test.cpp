@@ -1,5 +1,7 @@
 #include <tally/ops/join.h>
 
+#include <limits>
+
 #include <tally/autograd/gtest.h>
 #include <tally/core/error.h>
 #include <tally/core/print.h>
@@ -57,6 +59,8 @@ TEST_P(Join, PromotesDtypes) {
 }
 
 TEST_P(Join, RefusesWhatDoesNotFit) {
+  const Tensor endless = expand(ones({1}, on()), {std::numeric_limits<std::int64_t>::max()});
+  EXPECT_THROW(cat({endless, endless}), ShapeError);
   const Tensor a = zeros({2, 3}, on());
   EXPECT_THROW(cat({}), ShapeError);
   EXPECT_THROW(stack({}), ShapeError);

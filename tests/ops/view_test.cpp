@@ -206,6 +206,8 @@ TEST_P(View, TakesDiagonals) {
   EXPECT_THAT(diagonal(x, 1).to_vector<int>(), ElementsAre(1, 6, 11));
   EXPECT_THAT(diagonal(x, -2).to_vector<int>(), ElementsAre(8));
   EXPECT_EQ(diagonal(x, 4).shape(), (Shape{0}));
+  EXPECT_EQ(diagonal(x, std::numeric_limits<std::int64_t>::min()).shape(), (Shape{0}));
+  EXPECT_EQ(diagonal(x, std::numeric_limits<std::int64_t>::max()).shape(), (Shape{0}));
   EXPECT_EQ(diagonal(x, -9).shape(), (Shape{0}));
   const Tensor y = counting({3, 2, 4}, on());
   const Tensor d = diagonal(y, 1, -1, 0);
