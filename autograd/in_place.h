@@ -9,6 +9,10 @@ namespace tally::detail {
 /// stale.
 void require_in_place(const char* op, const Tensor& tensor, Where where);
 
+/// AutogradError outside no_grad for a source that requires grad: nothing is recorded, so its gradient would silently
+/// miss this use.
+void require_no_gradient(const char* op, const Tensor& source, Where where);
+
 /// ShapeError for an expanded tensor: written twice, an element would keep one of the results.
 void require_own_elements(const char* op, const Tensor& tensor, Where where);
 

@@ -16,6 +16,15 @@ void detail::require_in_place(const char* op, const Tensor& tensor, Where where)
     throw AutogradError(op, describe(tensor) + " is a leaf that requires grad; change it inside no_grad", where);
 }
 
+void detail::require_no_gradient(const char* op, const Tensor& source, Where where) {
+  if (source.requires_grad() && grad_enabled())
+    throw AutogradError(op,
+                        describe(source) +
+                            " requires grad, and a change in place records nothing; detach it, or make a " +
+                            "new tensor instead",
+                        where);
+}
+
 void detail::require_own_elements(const char* op, const Tensor& tensor, Where where) {
   for (int d = 0; d < tensor.dim(); ++d)
     if (tensor.shape()[d] > 1 && tensor.strides()[d] == 0)
@@ -57,6 +66,7 @@ const Tensor& Tensor::fill_(Number value, Where where) const {
 
 const Tensor& Tensor::copy_(const Tensor& source, Where where) const {
   detail::require_in_place("copy_", *this, where);
+  detail::require_no_gradient("copy_", source, where);
   if (source.shape() != shape())
     throw ShapeError("copy_", describe(source) + " does not fit " + describe(*this), where);
   detail::require_own_elements("copy_", *this, where);

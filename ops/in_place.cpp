@@ -6,6 +6,7 @@
 namespace tally {
 const Tensor& Tensor::add_(const Tensor& other, Number alpha, Where where) const {
   detail::require_in_place("add_", *this, where);
+  detail::require_no_gradient("add_", other, where);
   detail::require_own_elements("add_", *this, where);
   if (other.device() != device())
     throw DeviceError("add_", describe(*this) + " with " + describe(other) + "; move one with .to(device)", where);

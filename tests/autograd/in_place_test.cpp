@@ -47,6 +47,17 @@ TEST_P(InPlace, ASavedResultIsWatchedThroughADetachedAlias) {
   EXPECT_THROW(sum(y).backward(), AutogradError);
 }
 
+TEST_P(InPlace, ASourceThatRequiresGradIsRefused) {
+  const Tensor w = leaf({2, 3}), total = zeros({2}, on());
+  for (const Tensor& source : {w, w * w}) {
+    EXPECT_THROW(total.add_(source), AutogradError);
+    EXPECT_THROW(total.copy_(source), AutogradError);
+    total.add_(source.detach());
+    no_grad([&] { total.add_(source); });
+  }
+  EXPECT_THAT(total.to_vector<float>(), ElementsAre(12, 24));  // twice w, twice its square
+}
+
 TEST_P(InPlace, AViewCountsItsTensorsVersion) {
   const Tensor x = leaf({2, 3}), s = tensor({4.0, 5.0}, on());
   const Tensor y = sum(x * s);
