@@ -84,8 +84,10 @@ void require(const Tensor& logits, const Tensor& target, const CrossEntropyOptio
   Shape without = logits.shape();
   without.erase(class_dim);
   if (is_floating(target.dtype()) ? target.shape() != logits.shape() : target.shape() != without)
-    throw ShapeError(
-        kName, operands + ": classes take shape " + to_string(without) + ", probabilities that of the logits", where);
+    throw ShapeError(kName,
+                     operands + ": classes are int64 of shape " + to_string(without) +
+                         ", probabilities floating and of the logits' shape",
+                     where);
   if (!is_floating(target.dtype()) && target.dtype() != int64)
     throw DTypeError(kName, operands + ": classes are int64; use .to(int64)", where);
   if (!(options.label_smoothing >= 0 && options.label_smoothing <= 1))

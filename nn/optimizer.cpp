@@ -26,6 +26,7 @@ Optimizer::Optimizer(const char* name, NamedTensors parameters, std::vector<std:
                      Where where)
     : name_(name), moments_(std::move(moments)) {
   set_learning_rate(learning_rate, where);
+  require(name, !parameters.empty(), "there are no parameters; does the module's visit() name them?", where);
   for (NamedTensor& one : parameters) {
     require(name, one.tensor.is_leaf() && one.tensor.requires_grad() && one.tensor.is_contiguous(),
             one.name + " is no dense leaf that requires grad", where);

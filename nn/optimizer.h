@@ -9,6 +9,7 @@
 namespace tally::nn {
 
 /// What all optimizers share: the parameters, the rate and the state. It holds handles, so the module may move away.
+/// ValueError without parameters: a module whose visit() names none would silently train nothing.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;

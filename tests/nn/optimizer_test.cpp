@@ -166,6 +166,7 @@ TEST(OptimizerState, WhatDoesNotFitIsRefusedWhole) {
 TEST(Optimizer, RefusesWhatItCannotUpdate) {
   const Tensor w = ones({3}, {.requires_grad = true});
   EXPECT_THROW(SGD({{"w", w}, {"v", w}}, 0.1), ValueError);
+  EXPECT_THAT(message_of<ValueError>([] { SGD(NamedTensors(), 0.1); }), HasSubstr("visit()"));
   EXPECT_THROW(SGD({{"w", ones({3})}}, 0.1), ValueError);
   EXPECT_THROW(SGD({{"w", w}}, -0.1), ValueError);
   EXPECT_THROW(SGD({{"w", w}}, 0.1, {.nesterov = true}), ValueError);
