@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstring>
 
+#include <tally/core/cuda/device.h>
 #include <tally/core/error.h>
 #include <tally/core/random.h>
 #include <tally/core/raw.h>
@@ -48,8 +49,11 @@ std::int64_t count_of(Number start, Number end, Number step, Where where) {
 Tensor empty(const Shape& shape, Options options, Where where) {
   for (std::int64_t size : shape)
     if (size < 0) throw ShapeError("empty", to_string(shape) + " has a negative size", where);
-  if (options.device == Device::cuda && !kHasCuda)
-    throw DeviceError("device", "this build of Tally has no CUDA; use cpu, or build where a CUDA toolkit is", where);
+  if (!is_available(options.device))
+    throw DeviceError("device",
+                      kHasCuda ? gpu::describe() + "; use cpu"
+                               : "this build of Tally has no CUDA; use cpu, or build where a CUDA toolkit is",
+                      where);
   const std::int64_t count = shape.numel();
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<std::size_t>(count), size_of(options.dtype), &bytes))
