@@ -34,8 +34,8 @@ struct LibraryKernels {
     return std::holds_alternative<Mean>(op) ? Spread::mean : Spread::no;
   }
   Tensor recorded(const Tensor& x, const Tensor& y, const Tensor& grad, std::int64_t n,
-                  const std::function<Tensor()>& slope) const {
-    return recorded_gradient(op, x, y, grad, n, slope);
+                  const std::function<Tensor(const Tensor& grad)>& fused) const {
+    return recorded_gradient(op, x, y, grad, n, fused);
   }
 };
 

@@ -15,7 +15,7 @@ Tensor sum(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Whe
 /// Sum / n; of nothing NaN. Overflows in float32 and float64 where the sum does.
 Tensor mean(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());
 /// Product, with unbounded exponent in between; of nothing 1. Integers and bool give int64 (wrapping). The gradient is
-/// the product of the others, never P / x: exact at zeros.
+/// the product of the others, never P / x: exact at zeros. Only results can leave the range, of second derivatives too.
 Tensor prod(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());
 /// Largest value; NaN if one is in the list. The gradient goes to the first index in row-major order.
 Tensor max(const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here());

@@ -6,7 +6,7 @@
 //   ReduceTraits traits(DType) const
 //   void forward(const ReduceCall&) const, void backward(const ReduceBackwardCall&, const Lists&) const
 //   Spread spread() const
-//   Tensor recorded(x, y, grad, n, slope) const      the gradient as recorded ops (ops/reduce_gradient.h)
+//   Tensor recorded(x, y, grad, n, fused) const      the gradient as recorded ops (ops/reduce_gradient.h)
 #pragma once
 
 #include <tally/autograd/record.h>
@@ -108,11 +108,9 @@ std::vector<Tensor> reduce_front(const K& kernels, const Tensor& x, const Dims& 
       else if (!grad_enabled())
         gx = fused_gradient(kernels, plan, x_shape, x, accumulators, grads[0]);
       else
-        gx = kernels.recorded(x, reshape(y, plan.kept_shape), reshape(grads[0], plan.kept_shape), plan.lists.length(),
-                              [&] {
-                                return fused_gradient(kernels, plan, x_shape, x, accumulators,
-                                                      ones(y.shape(), {.dtype = y.dtype(), .device = y.device()}));
-                              });
+        gx = kernels.recorded(
+            x, reshape(y, plan.kept_shape), reshape(grads[0], plan.kept_shape), plan.lists.length(),
+            [&](const Tensor& grad) { return fused_gradient(kernels, plan, x_shape, x, accumulators, grad); });
     }
     // A floating second result is the mean.
     if (want.second && is_floating(grads.back().dtype()))

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include <tally/ops/binary.h>
-#include <tally/ops/join.h>
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce.h>
 #include <tally/ops/unary.h>
@@ -19,21 +18,10 @@ Tensor ratio(const Tensor& a, const Tensor& b) {
   return where(none, 0, a / where(none, 1, b));
 }
 
-// The product of the others along the last dim: pairs multiply, the half as long list is solved, and each of a pair
-// gets its partner. No division, so zeros are exact, and in n log n multiplications of memory 3n.
-Tensor product_of_others(const Tensor& x) {
-  const std::int64_t n = x.size(-1), half = n / 2;
-  if (n <= 1) return ones(x.shape(), {.dtype = x.dtype(), .device = x.device()});
-  const Tensor a = narrow(x, -1, 0, half), b = narrow(x, -1, half, half), left_over = narrow(x, -1, 2 * half, n % 2);
-  const Tensor others = product_of_others(cat({a * b, left_over}, -1));
-  const Tensor of_pairs = narrow(others, -1, 0, half);
-  return cat({of_pairs * b, of_pairs * a, narrow(others, -1, half, n % 2)}, -1);
-}
-
 struct Gradient {
   const Tensor &x, &y;
   std::int64_t n;
-  const std::function<Tensor()>& slope;
+  const std::function<Tensor(const Tensor& grad)>& fused;
 
   // Piecewise constant derivatives: the numbers are all there is.
   template <class Op> Tensor operator()(const Op&) const { return slope(); }
@@ -50,21 +38,9 @@ struct Gradient {
     const Tensor finite = isfinite(y);
     return where(finite, exp(where(finite, x - y, 0)), slope());
   }
-  Tensor operator()(const Prod&) const {
-    std::vector<std::int64_t> order = dims(false);
-    const auto kept = static_cast<int>(order.size());
-    for (std::int64_t d : dims(true)) order.push_back(d);
-    const Tensor lists = permute(x, order);
-    Shape flat;
-    for (int d = 0; d < kept; ++d) flat.push_back(lists.shape()[d]);
-    flat.push_back(n);
-    std::vector<std::int64_t> back(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i)
-      back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
-    return permute(reshape(product_of_others(reshape(lists, flat)), lists.shape()), back);
-  }
 
  private:
+  Tensor slope() const { return fused(ones(y.shape(), {.dtype = y.dtype(), .device = y.device()})); }
   // The dims along which x was reduced (or was not); one of size 1 counts as kept, which is the same.
   std::vector<std::int64_t> dims(bool reduced) const {
     std::vector<std::int64_t> found;
@@ -82,12 +58,13 @@ struct Gradient {
 }  // namespace
 
 Tensor recorded_gradient(const Reduction& op, const Tensor& x, const Tensor& y, const Tensor& grad, std::int64_t n,
-                         const std::function<Tensor()>& slope) {
+                         const std::function<Tensor(const Tensor& grad)>& fused) {
+  if (std::holds_alternative<Prod>(op)) return recorded_prod_gradient(x, grad, n, fused(grad));
   // The two-byte floats round once, at the end.
   const bool narrow_type = y.dtype() == float16 || y.dtype() == bfloat16;
   const Tensor wide_x = narrow_type && x.defined() ? x.to(float32) : x;
   const Tensor wide_y = narrow_type ? y.to(float32) : y;
-  const Tensor gradient = grad * std::visit(Gradient{wide_x, wide_y, n, slope}, op);
+  const Tensor gradient = grad * std::visit(Gradient{wide_x, wide_y, n, fused}, op);
   return gradient.to(y.dtype());
 }
 

@@ -9,8 +9,12 @@
 namespace tally {
 
 /// d loss / d x for the upstream gradient `grad`. `y` and `grad` have the reduced dims as size 1; n is the list length.
-/// `slope` gives dy/dx as plain values, for ops whose derivative is piecewise constant.
+/// `fused` gives the same for any upstream gradient as plain values; where the derivative is piecewise constant they
+/// are all there is.
 Tensor recorded_gradient(const Reduction& op, const Tensor& x, const Tensor& y, const Tensor& grad, std::int64_t n,
-                         const std::function<Tensor()>& slope);
+                         const std::function<Tensor(const Tensor& grad)>& fused);
+
+/// The same of prod; `value` is the result.
+Tensor recorded_prod_gradient(const Tensor& x, const Tensor& grad, std::int64_t n, const Tensor& value);
 
 }  // namespace tally

@@ -78,7 +78,7 @@ template <class Op, class Unit> struct LocalKernels {
   }
 
   Tensor recorded(const Tensor& x, const Tensor& y, const Tensor& grad, std::int64_t n,
-                  const std::function<Tensor()>&) const {
+                  const std::function<Tensor(const Tensor& grad)>&) const {
     if constexpr (requires { op.gradient(x, y, grad, n); })
       return op.gradient(x, y, grad, n);
     else

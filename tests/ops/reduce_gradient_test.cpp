@@ -275,6 +275,67 @@ TEST_P(ReduceGradient, ProdOfExtremeFactors) {
   EXPECT_TRUE(std::isnan(with_nan[1]));
 }
 
+TEST_P(ReduceGradient, SecondOrderOfProdOfExtremeFactors) {
+  // Powers of two, so a product is a sum of exponents; the order of the factors does not matter, what they make
+  // together on the way does not either.
+  const auto power = [](int e) { return e > 127 ? kInf : e < -149 ? 0 : std::ldexp(1.0, e); };
+  for (const std::vector<int>& e : {std::vector{100, -100, 100, -100},
+                                    {100, 100, -100, -100, 7},
+                                    {-80, -80, 90, 0, 60},
+                                    {120, 120, 120, -120, -120},
+                                    {-149, 127, 127, -140},
+                                    {40, -149, -149}}) {
+    std::vector<double> values;
+    int all = 0;
+    for (const int one : e) {
+      values.push_back(power(one));
+      all += one;
+    }
+    const int g = -30;
+    const Tensor x = tensor(values).to(float32).to(device()).requires_grad_();
+    const Tensor upstream = full({}, power(g), on()).requires_grad_();
+    const Tensor first = grad({prod(x)}, {x}, {upstream}, {.create_graph = true})[0];
+    const std::vector<double> slopes = first.to_vector<double>();
+    for (std::size_t i = 0; i < e.size(); ++i) {
+      EXPECT_EQ(slopes[i], power(g + all - e[i])) << i;
+      const auto row =
+          grad({select(first, 0, static_cast<std::int64_t>(i))}, {x, upstream}, {}, {.retain_graph = true});
+      for (std::size_t j = 0; j < e.size(); ++j)
+        EXPECT_EQ(row[0].to_vector<double>()[j], i == j ? 0 : power(g + all - e[i] - e[j])) << i << " " << j;
+      EXPECT_EQ(row[1].item<double>(), power(all - e[i])) << i;
+    }
+  }
+}
+
+TEST_P(ReduceGradient, SecondOrderOfLongProdThatLeavesTheRange) {
+  // Alternately large and small, in two lists beside each other: pairs of large ones first, then their products.
+  constexpr int n = 600;
+  std::vector<double> values;
+  for (int i = 0; i < 2 * n; ++i) values.push_back(std::ldexp(1.0, i / 2 % 2 ? -90 : 90));
+  const Tensor x = tensor(values, {n, 2}).to(float32).to(device()).requires_grad_();
+  const Tensor first = grad({sum(prod(x, 0))}, {x}, {}, {.create_graph = true})[0];
+  // Of the sum of all first derivatives of a list: sum over i != j of 2^-(e_i + e_j).
+  const std::vector<double> second = grad({sum(narrow(first, 0, 0, 2))}, {x})[0].to_vector<double>();
+  for (int j = 0; j < n; ++j) {
+    const double expected = j > 1 && j % 2 ? kInf : 1;  // 1 + 2^-180, 1 + 2^180, and of the first two 1
+    for (int list = 0; list < 2; ++list) EXPECT_EQ(second[static_cast<std::size_t>(2 * j + list)], expected) << j;
+  }
+}
+
+TEST_P(ReduceGradient, SecondOrderOfProdKeepsInfinitiesAndNaN) {
+  // The sum of first derivatives of abc is ab + bc + ca.
+  const auto second = [&](std::initializer_list<double> values) {
+    const Tensor x = leaf(values);
+    const Tensor first = grad({prod(x)}, {x}, {}, {.create_graph = true})[0];
+    return grad({sum(first)}, {x})[0].to_vector<double>();
+  };
+  EXPECT_THAT(second({kInf, 2, 3}), ElementsAre(5, kInf, kInf));
+  EXPECT_THAT(second({0, kInf, 3}), ElementsAre(kInf, 3, kInf));
+  const std::vector<double> with_nan = second({kNan, 2, 3});
+  EXPECT_EQ(with_nan[0], 5);
+  EXPECT_TRUE(std::isnan(with_nan[1]) && std::isnan(with_nan[2]));
+}
+
 TEST_P(ReduceGradient, SecondOrderAtZeroIsFinite) {
   for (const auto& f :
        {+[](const Tensor& x) { return norm(x); }, +[](const Tensor& x) { return norm(x, 3); },
