@@ -1,9 +1,11 @@
 #include <tally/nn/normalization.h>
 
+#include <tally/autograd/record.h>
 #include <tally/core/dims.h>
 #include <tally/core/error.h>
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce.h>
+#include <tally/ops/row_backend.h>
 #include <tally/ops/unary.h>
 
 namespace tally {
@@ -39,6 +41,73 @@ Tensor scaled(Tensor y, const Tensor& weight, const Tensor& bias, DType result, 
   return y.to(result, where);
 }
 
+/// out = op of rows, by one kernel; false where there is none for them.
+bool by_rows(const RowOp& op, const RowCall& call) {
+  return on(call.out.device(), [&](auto backend) { return map_rows(backend, op, call); });
+}
+
+/// The gradient of layer_norm's x as recorded ops, for create_graph.
+Tensor recorded_gradient(const Tensor& grad, const Tensor& x, const Tensor& weight, const Dims& dims, double eps) {
+  const Tensor wide = x.to(compute_dtype(x)), upstream = grad.to(compute_dtype(x));
+  const VarAndMean moments = var_mean(wide, dims, population, keepdim);
+  const Tensor rstd = rsqrt(moments.var + eps), centered = wide - moments.mean;
+  const Tensor pull = weight.defined() ? upstream * weight : upstream, to_centered = pull * rstd;
+  const double count = static_cast<double>(x.numel() / moments.var.numel());
+  const Tensor to_var = sum(pull * centered, dims, keepdim) * (rstd * rstd * rstd / -2);
+  const Tensor to_mean = sum(-to_centered, dims, keepdim) / count;
+  return (to_centered + (to_var * ((centered + centered) / count) + to_mean)).to(x.dtype());
+}
+
+/// layer_norm by one kernel each way, undefined where CUDA takes no such rows.
+Tensor layer_norm_by_rows(const Tensor& x, const Dims& dims, Tensor weight, Tensor bias, double eps, Where where) {
+  if (!kHasCuda || x.device() == Device::cpu || x.numel() == 0) return {};
+  const DType computed = compute_dtype(x);
+  for (Tensor* column : {&weight, &bias}) {
+    if (!column->defined()) continue;
+    if (column->device() != x.device() || !is_floating(column->dtype()) || size_of(column->dtype()) > size_of(computed))
+      return {};
+    *column = column->to(computed, where);
+  }
+  const Shape kept_shape = plan_reduction("layer_norm", x, dims, keepdim, where).kept_shape;
+  const std::optional<RowShape> shape = rows_of({x}, kept_shape);
+  if (!shape) return {};
+
+  const bool to_x = grad_enabled() && x.requires_grad(), to_weight = weight.defined() && weight.requires_grad();
+  const bool to_bias = bias.defined() && bias.requires_grad();
+  const Options here{.dtype = x.dtype(), .device = x.device()}, bytes{.dtype = uint8, .device = x.device()};
+  const auto rows_bytes = [&] {
+    const std::size_t each = computed == float64 ? sizeof(Var::Moments<double>) : sizeof(Var::Moments<float>);
+    return shape->rows * static_cast<std::int64_t>(each);
+  };
+  const RowCall call{.inputs = {x.detach()},
+                     .out = empty(x.shape(), here, where),
+                     .shape = *shape,
+                     .weight = weight.defined() ? weight.detach().contiguous(where) : Tensor(),
+                     .bias = bias.defined() ? bias.detach().contiguous(where) : Tensor(),
+                     .accumulators = to_x ? empty({rows_bytes()}, bytes, where) : Tensor()};
+  if (!by_rows(rows::LayerNorm{eps, weight.defined(), bias.defined()}, call)) return {};
+
+  const auto backward = [dims, eps, shape = *shape, to_x, to_weight, to_bias](
+                            const Tensor& grad, const Tensor& x, const Tensor& weight, const Tensor& accumulators) {
+    const DType computed = compute_dtype(x);
+    std::vector<Tensor> grads(3);
+    if (to_x && grad_enabled()) grads[0] = recorded_gradient(grad, x, weight, dims, eps);
+    if (to_x && !grad_enabled()) {
+      grads[0] = empty(x.shape(), {.dtype = x.dtype(), .device = x.device()});
+      by_rows(
+          rows::LayerNormBackward{eps, weight.defined()},
+          {{x, grad.contiguous()}, grads[0], shape, weight.defined() ? weight.contiguous() : weight, {}, accumulators});
+    }
+    Shape normalized;
+    for (int d = x.dim() - dims.size(); d < x.dim(); ++d) normalized.push_back(x.shape()[d]);
+    const Tensor upstream = grad.to(computed);
+    if (to_weight) grads[1] = sum_to(upstream * layer_norm(x.to(computed), normalized, {.eps = eps}), normalized);
+    if (to_bias) grads[2] = sum_to(upstream, normalized);
+    return grads;
+  };
+  return record("layer_norm", {x, weight, bias}, call.out, saving(x, weight, call.accumulators), backward, where);
+}
+
 double machine_epsilon(DType dtype) {
   switch (dtype) {
     case DType::float64:
@@ -56,6 +125,8 @@ double machine_epsilon(DType dtype) {
 
 Tensor layer_norm(const Tensor& x, const Shape& normalized, const LayerNormOptions& options, Where where) {
   const Dims dims = normalized_dims("layer_norm", x, normalized, options.weight, options.bias, where);
+  if (const Tensor y = layer_norm_by_rows(x, dims, options.weight, options.bias, options.eps, where); y.defined())
+    return y;
   const Tensor input = x.to(compute_dtype(x), where);
   const VarAndMean moments = var_mean(input, dims, population, keepdim, where);
   const Tensor rstd = rsqrt(moments.var + options.eps, where);

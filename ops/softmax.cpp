@@ -8,6 +8,7 @@
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce.h>
 #include <tally/ops/reduce_backend.h>
+#include <tally/ops/row_backend.h>
 #include <tally/ops/unary.h>
 
 namespace tally {
@@ -22,6 +23,26 @@ struct Logarithms {
   static constexpr bool on_integers = false;
   template <class C> C operator()(C x, C max, C log_sum) const { return (x - max) - log_sum; }
 };
+
+/// One kernel for rows as CUDA takes them, undefined for others.
+Tensor by_rows(const RowOp& op, const std::vector<Tensor>& inputs, const Dims& dims, Where where) {
+  const Tensor& x = inputs[0];
+  if (!kHasCuda || !x.defined() || x.device() == Device::cpu || x.numel() == 0) return {};
+  const char* name = std::visit([](const auto& one) { return one.name; }, op);
+  const ReducePlan plan = plan_reduction(name, x, dims, keepdim, where);
+  const std::optional<RowShape> shape = rows_of(inputs, plan.kept_shape);
+  if (!shape) return {};
+  RowCall call{
+      .inputs = {}, .out = empty(x.shape(), {.dtype = x.dtype(), .device = x.device()}, where), .shape = *shape};
+  for (const Tensor& one : inputs) call.inputs.push_back(one.detach());
+  return on(x.device(), [&](auto backend) { return map_rows(backend, op, call); }) ? call.out : Tensor();
+}
+
+/// The same for a gradient that nothing differentiates again.
+Tensor pulled_by_rows(const RowOp& op, const Tensor& y, const Tensor& grad, const Dims& dims, Where where) {
+  if (!kHasCuda || grad_enabled() || y.device() == Device::cpu) return {};
+  return by_rows(op, {y, grad.contiguous()}, dims, where);
+}
 
 template <class F> Tensor in_one_pass(const F& f, const Tensor& x, const Tensor& max, const Tensor& last, Where where) {
   const Tensor y = empty(x.shape(), {.dtype = x.dtype()}, where);
@@ -50,13 +71,17 @@ detail::ShiftedSums detail::shifted_sums(const char* op, const Tensor& x, const 
 
 Tensor softmax(const Tensor& x, Dims dims, Where where) {
   const Tensor y = no_grad([&] {
+    if (const Tensor rows = by_rows(rows::Softmax{}, {x}, dims, where); rows.defined()) return rows;
     const detail::ShiftedSums sums = detail::shifted_sums("softmax", x, dims, where);
     if (x.device() == Device::cpu) return in_one_pass(Exponentials{}, x, sums.max, sums.sum, where);
     return (exp(x - sums.max, where) / sums.sum).to(x.dtype(), where);
   });
   return record(
       "softmax", {x}, y, saving(output),
-      [dims](const Tensor& grad, const Tensor& y) { return std::vector{y * (grad - sum(y * grad, dims, keepdim))}; },
+      [dims, where](const Tensor& grad, const Tensor& y) {
+        const Tensor rows = pulled_by_rows(rows::SoftmaxBackward{}, y, grad, dims, where);
+        return std::vector{rows.defined() ? rows : y * (grad - sum(y * grad, dims, keepdim))};
+      },
       where);
 }
 
@@ -66,13 +91,17 @@ Tensor softmax(const Tensor& x, Dims dims, DType dtype, Where where) {
 
 Tensor log_softmax(const Tensor& x, Dims dims, Where where) {
   const Tensor y = no_grad([&] {
+    if (const Tensor rows = by_rows(rows::LogSoftmax{}, {x}, dims, where); rows.defined()) return rows;
     const detail::ShiftedSums sums = detail::shifted_sums("log_softmax", x, dims, where);
     if (x.device() == Device::cpu) return in_one_pass(Logarithms{}, x, sums.max, log(sums.sum, where), where);
     return ((x - sums.max) - log(sums.sum, where)).to(x.dtype(), where);
   });
   return record(
       "log_softmax", {x}, y, saving(output),
-      [dims](const Tensor& grad, const Tensor& y) { return std::vector{grad - exp(y) * sum(grad, dims, keepdim)}; },
+      [dims, where](const Tensor& grad, const Tensor& y) {
+        const Tensor rows = pulled_by_rows(rows::LogSoftmaxBackward{}, y, grad, dims, where);
+        return std::vector{rows.defined() ? rows : grad - exp(y) * sum(grad, dims, keepdim)};
+      },
       where);
 }
 

@@ -20,6 +20,8 @@ foreach(kernel IN LISTS kernels)
     # What their hot loops leave to functions: exact units with the counters of a binary tree, and the last block's merge.
     set(stack_limit 3072)
     set(register_limit 80)  # three blocks of 256 threads
+  elseif(name MATCHES "map_(long|short)_rows")
+    set(stack_limit 3072)  # the same
   elseif(name MATCHES "add_kernel")
     set(stack_limit 512)  # scatter-add: one slot's contributions on a counter
   endif()

@@ -1,0 +1,104 @@
+// The quick side of softmax in float: the bits of core/math and of LogSumExp in fewer instructions, for rows whose
+// maximum is finite or NaN. Other rows are done again with all the op's care.
+#pragma once
+
+#include <cmath>
+
+#include <tally/ops/row_ops.h>
+#include <tally/ops/cuda/reduce_quick.cuh>
+
+namespace tally::cuda_loops {
+
+/// math::exp(d) · 2^kUp before its one rounding, for d <= 0; of NaN it is anything. Products with n are exact, so they
+/// may be fused; the power of two is added to the exponent, high enough that it stays normal.
+template <int kUp> TALLY_DEVICE float raised_exp(float d) {
+  using Constants = math::detail::ExpConstants<float>;
+  constexpr float kShift = math::detail::kShifter<float> + kUp;
+  d = gpu::max_or_nan(d, Constants::kLowest);
+  const float shifted = d * static_cast<float>(1.4426950408889634) + kShift, n = shifted - kShift;
+  const float head = std::fma(-n, Constants::kLn2High, d), low = n * Constants::kLn2Low, r = head - low;
+  const float y = 1 + (head + (r * r * math::detail::exp_tail(r) - low));
+  return math::bit_cast<float>(math::to_bits(y) + (math::to_bits(shifted) << 23));
+}
+TALLY_DEVICE float exp_of_at_most_0(float d) { return raised_exp<64>(d) * 0x1p-64f; }
+
+/// LogSumExp. A maximum of -inf has the sum 0, of NaN any; +inf does not hold.
+struct QuickLogSumExp {
+  using Op = LogSumExp;
+  using Value = LogSumExp::Shifted<float>;
+  static constexpr bool any_order = false, checked = true, heavy = false;
+
+  TALLY_DEVICE static Value nothing(const Op&) { return {-math::infinity<float>(), 0}; }
+  template <int kRows>
+  TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t, float) {
+    if (count <= 0) return nothing(op);
+    if constexpr (kRows == 1) {
+      return {x[0], x[0] == -math::infinity<float>() ? 0.0f : 1.0f};
+    } else {
+      float max = x[0];
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j)
+        if (j < count) max = gpu::max_or_nan(max, x[j]);
+      const float from = max == -math::infinity<float>() ? 0.0f : max;
+      float sum = exp_of_at_most_0(x[0] - from);
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j)
+        if (j < count) sum = sum + exp_of_at_most_0(x[j] - from);
+      return {max, sum};
+    }
+  }
+  TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
+    const bool b_leads = a.max < b.max;
+    const float leading = b_leads ? b.sum : a.sum, other = b_leads ? a.sum : b.sum;
+    const float apart = a.max == b.max ? 0.0f : -math::abs(a.max - b.max);
+    return {gpu::max_or_nan(a.max, b.max), leading + other * exp_of_at_most_0(apart)};
+  }
+  TALLY_DEVICE static bool holds(const Value& a) { return !math::isinf(a.max); }
+  TALLY_DEVICE static Value unpack(const Value& a) { return a; }
+  TALLY_DEVICE static Value pack(const Value& a) { return {a.max, math::isnan(a.max) ? a.max : a.sum}; }
+};
+
+/// What threads reduce a row in.
+template <class R, class E> struct RowUnitOf { using type = Unit<R, E>; };
+template <> struct RowUnitOf<LogSumExp, float> { using type = QuickLogSumExp; };
+template <class Op, class C>
+using RowUnit = typename RowUnitOf<typename Op::Reduction, typename Op::template Element<C>>::type;
+
+/// The map of a row whose reduction held.
+template <class Op, class T> struct QuickMap {
+  using C = Compute<T>;
+  using Row = typename Op::template Row<C>;
+  TALLY_DEVICE QuickMap(const Op& op, const Row& row) : op_(op), row_(row) {}
+  TALLY_DEVICE C operator()(const C (&x)[Op::inputs], C weight, C bias) const {
+    return op_.template map<T>(x, row_, weight, bias);
+  }
+
+ private:
+  const Op& op_;
+  const Row& row_;
+};
+
+/// exp(x - m) / S with one reciprocal a row. Two steps of Markstein's give the correctly rounded quotient (Muller et
+/// al., Handbook of Floating-Point Arithmetic, 2nd ed., §4.7), 2^96 above the result so that no remainder underflows.
+/// Where exp rounds to a subnormal before it is divided, or the quotient may, both are done as they are defined.
+template <class T>
+requires std::is_same_v < Compute<T>,
+float > struct QuickMap<rows::Softmax, T> {
+  using Row = rows::Softmax::Row<float>;
+  TALLY_DEVICE QuickMap(const rows::Softmax&, const Row& row) : row_(row), inverse_(1 / row.sum) {}
+  TALLY_DEVICE float operator()(const float (&x)[1], float, float) const {
+    const float d = x[0] - row_.max;
+    if (d < -60 && d > math::detail::ExpConstants<float>::kLowest) return exp_of_at_most_0(d) / row_.sum;
+    const float e = raised_exp<96>(d);
+    float q = e * inverse_;
+    q = std::fma(std::fma(-q, row_.sum, e), inverse_, q);
+    q = std::fma(std::fma(-q, row_.sum, e), inverse_, q);
+    return q * 0x1p-96f;
+  }
+
+ private:
+  Row row_;
+  float inverse_;
+};
+
+}  // namespace tally::cuda_loops
