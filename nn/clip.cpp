@@ -5,8 +5,6 @@
 #include <tally/autograd/no_grad.h>
 #include <tally/core/error.h>
 #include <tally/nn/clip_backend.h>
-#include <tally/ops/cpu/reduce.h>
-#include <tally/ops/reduce_backend.h>
 
 namespace tally {
 namespace {
@@ -55,22 +53,6 @@ template <class Update> void run_on(const std::vector<Tensor>& grads, const Upda
     if (grad.defined()) grad.storage()->bump_version();
 }
 
-/// Each gradient's accumulator in its place; that of no gradient is that of an empty one.
-void accumulate(const ClipNorm& call, const std::vector<Tensor>& grads, std::int64_t accumulator_bytes) {
-  const Tensor some = first_defined(grads);
-  const Options options{.dtype = some.dtype(), .device = some.device()};
-  const Tensor nothing = empty({0}, options), unused = empty({}, options);
-  for (std::size_t i = 0; i < grads.size(); ++i) {
-    const Tensor& grad = grads[i].defined() ? grads[i] : nothing;
-    const Tensor place(call.accumulators.storage(), static_cast<std::int64_t>(i) * accumulator_bytes,
-                       {accumulator_bytes}, {1}, uint8);
-    const ReducePlan plan = plan_reduction("clip_grad_norm_", grad, {}, {}, call.where);
-    const ReduceCall reduction{.x = grad, .lists = plan.lists, .first = unused, .second = {}, .accumulators = place};
-    const Reduction op = std::visit([](const auto& one) { return Reduction(one); }, call.op);
-    on(grad.device(), [&](auto backend) { reduce(backend, op, reduction); });
-  }
-}
-
 struct NameLists {
   std::mutex mutex;
   std::vector<std::vector<std::string>> lists;
@@ -81,27 +63,6 @@ NameLists& name_lists() {
 }
 
 }  // namespace
-
-std::int64_t detail::decide(Cpu, const ClipNorm& call) {
-  return std::visit(
-      [&](const auto& op) {
-        const auto with = [&](auto zero) -> std::int64_t {
-          using C = decltype(zero);
-          using Acc = typename std::decay_t<decltype(op)>::template Acc<C>;
-          Acc* acc = static_cast<Acc*>(call.accumulators.raw());
-          std::int64_t offender = 0;
-          while (offender < call.places && is_finite(op, acc[offender], call.elements)) ++offender;
-          const Acc total = cpu_loops::tree(op, acc, call.places);
-          const C norm = op.project(total, call.elements, C(0));
-          *call.norm.data<C>() = norm;
-          *static_cast<ClipDecision<C>*>(call.decision.raw()) =
-              clip_decision(op, total, call.elements, norm, static_cast<C>(call.max_norm));
-          return is_finite(op, total, call.elements) ? -1 : offender;
-        };
-        return visit_real(call.norm.dtype(), with);
-      },
-      call.op);
-}
 
 std::int64_t detail::name_list(std::vector<std::string> names) {
   NameLists& known = name_lists();
@@ -137,20 +98,12 @@ Tensor nn::clip_grad_norm_(const NamedTensors& parameters, double max_norm, doub
 
   ClipNorm call;
   call.op = norm_of_order(norm_type);
-  call.places = static_cast<std::int64_t>(grads.size());
+  call.grads = grads;
   for (const Tensor& grad : grads) call.elements += grad.defined() ? grad.numel() : 0;
   call.max_norm = max_norm;
   call.raises = non_finite == NonFinite::raise;
   call.where = where;
-  const std::int64_t size = std::visit(
-      [&](const auto& op) {
-        using Op = std::decay_t<decltype(op)>;
-        return static_cast<std::int64_t>(computed == float64 ? sizeof(typename Op::template Acc<double>)
-                                                             : sizeof(typename Op::template Acc<float>));
-      },
-      call.op);
   const Device device = some.device();
-  call.accumulators = empty({2 * call.places * size}, {.dtype = uint8, .device = device}, where);
   call.norm = empty({}, {.dtype = computed, .device = device}, where);
   call.decision = empty({sizeof(ClipDecision<double>)}, {.dtype = uint8, .device = device}, where);
 
@@ -158,7 +111,6 @@ Tensor nn::clip_grad_norm_(const NamedTensors& parameters, double max_norm, doub
   if (call.raises)
     for (const NamedTensor& parameter : parameters) names.push_back(parameter.name);
   call.names = name_list(std::move(names));
-  accumulate(call, grads, size);
   const std::int64_t offender = on(device, [&](auto backend) { return decide(backend, call); });
   if (offender >= 0 && call.raises) throw_not_finite(kName, call.names, offender, where);
   visit_floating(some.dtype(), [&](auto tag) {

@@ -1,4 +1,4 @@
-// What clip_grad_norm_ asks of a device once each gradient is reduced to its accumulator.
+// What clip_grad_norm_ asks of a device.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ template <class C> struct ClipDecision {
 
 struct ClipNorm {
   ClipOp op;
-  Tensor accumulators;  // bytes of 2 · places accumulators, of which the first half is filled and the rest scratch
-  std::int64_t places = 0, elements = 0;
+  std::vector<Tensor> grads;  // one a place: dense, of one dtype, or undefined
+  std::int64_t elements = 0;  // of all
   double max_norm = 0;
   bool raises = true;
   std::int64_t names = 0;  // of name_list, for the report
@@ -29,8 +29,9 @@ struct ClipNorm {
   Where where;
 };
 
-/// Combines the accumulators and decides. The first place whose gradients are not finite (`places` where only their
-/// total is not), or -1; on CUDA always -1, and the error is reported instead.
+/// Reduces each gradient to its accumulator (of none, that of an empty one), combines them and decides. The first place
+/// whose gradients are not finite (the number of places where only their total is not), or -1; on CUDA always -1, and
+/// the error is reported instead.
 std::int64_t decide(Cpu, const ClipNorm& call);
 std::int64_t decide(Cuda, const ClipNorm& call);
 

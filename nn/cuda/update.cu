@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <tally/core/cuda/deal.h>
 #include <tally/core/cuda/kernel.h>
 #include <tally/core/cuda/status.h>
 #include <tally/nn/clip_backend.h>
@@ -13,20 +14,19 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr std::int64_t kPerBlock = 4 * kThreads;
-constexpr int kMostParts = 24;  // the arguments of a kernel are at most 4 KiB
 
+/// As many parts as a kernel's arguments hold, which are at most 4 KiB.
 template <class Update> struct Batch {
-  Part<Update> part[kMostParts];
-  std::int64_t first_block[kMostParts];
+  static constexpr std::size_t most = 4000 / (sizeof(Part<Update>) + sizeof(std::int64_t));
+  Part<Update> part[most];
+  std::int64_t first_block[most];
   int count = 0;
 };
-static_assert(sizeof(Batch<AdamUpdate<double>>) < 4000);
 
 template <class Update> __global__ void update_kernel(Batch<Update> batch, gpu::Status status) {
   if (gpu::raised(status)) return;
   const std::int64_t block = blockIdx.x;
-  int k = 0;
-  while (k + 1 < batch.count && batch.first_block[k + 1] <= block) ++k;
+  const int k = gpu::array_of_block(batch.first_block, batch.count, block);
   const Part<Update>& part = batch.part[k];
   const std::int64_t begin = (block - batch.first_block[k]) * kPerBlock, end = begin + kPerBlock;
   for (std::int64_t i = begin + threadIdx.x; i < end && i < part.count; i += kThreads) part.run(i);
@@ -35,10 +35,11 @@ template <class Update> __global__ void update_kernel(Batch<Update> batch, gpu::
 }  // namespace
 
 template <class Update> void run_parts(Cuda, const std::vector<Part<Update>>& parts) {
-  for (std::size_t first = 0; first < parts.size(); first += kMostParts) {
+  constexpr std::size_t most = Batch<Update>::most;
+  for (std::size_t first = 0; first < parts.size(); first += most) {
     Batch<Update> batch;
     std::int64_t blocks = 0;
-    for (std::size_t i = first; i < std::min(parts.size(), first + kMostParts); ++i) {
+    for (std::size_t i = first; i < std::min(parts.size(), first + most); ++i) {
       batch.part[batch.count] = parts[i];
       batch.first_block[batch.count++] = blocks;
       blocks += (parts[i].count + kPerBlock - 1) / kPerBlock;

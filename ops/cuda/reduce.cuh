@@ -13,12 +13,6 @@
 
 namespace tally::cuda_loops {
 
-/// Neighbours that a thread of the kernel for long rows loads at once where it can. Values of 8 bytes fill a warp's
-/// access as they are, and heavy ops merge as often either way.
-template <class U, class T> constexpr int row_width() {
-  return U::heavy || !is_float_type<T> || sizeof(T) == 8 ? 1 : static_cast<int>(16 / sizeof(T));
-}
-
 /// Of a thread of the column kernel.
 template <class U, class Partial> std::size_t stack_bytes(int levels, int values) {
   return static_cast<std::size_t>(levels) *

@@ -6,6 +6,12 @@
 
 namespace tally::cuda_loops {
 
+/// Neighbours that a thread of the kernel for long rows loads at once where it can. Values of 8 bytes fill a warp's
+/// access as they are, and heavy ops merge as often either way.
+template <class U, class T> constexpr int row_width() {
+  return U::heavy || !is_float_type<T> || sizeof(T) == 8 ? 1 : static_cast<int>(16 / sizeof(T));
+}
+
 /// How threads share tiles: kGroup of them a tile, in pass p thread r of them has lanes (kGroup·p + r)·kWidth + k.
 template <int kWidth> struct Share {
   static constexpr int kGroup = kLanes / kWidth < kWarp ? kLanes / kWidth : kWarp, kTiles = kWarp / kGroup;

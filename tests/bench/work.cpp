@@ -10,11 +10,13 @@
 #include <tally/core/parallel.h>
 #include <tally/core/random.h>
 #include <tally/examples/support/textbook.h>
+#include <tally/nn/clip.h>
 #include <tally/nn/normalization.h>
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce.h>
 #include <tally/ops/scan.h>
 #include <tally/ops/softmax.h>
+#include <tally/ops/view.h>
 #include <tally/tests/bench/peers.h>
 
 namespace tally::bench {
@@ -24,6 +26,18 @@ using Op = Tensor (*)(const Tensor& x, const Case& one);
 using Clock = std::chrono::steady_clock;
 
 std::int64_t one_dim(const Case& c) { return c.dims.empty() ? 0 : c.dims[0]; }
+
+/// Rows as the gradients of as many parameters, clipped each time: one element more is made large before.
+Tensor clip_rows(const Tensor& x, const Case&) {
+  const Tensor large = full({1}, 1e6, {.dtype = x.dtype(), .device = x.device()});
+  nn::NamedTensors parameters{{"large", large.detach()}};
+  parameters[0].tensor.set_grad(large);
+  for (std::int64_t i = 0; i < x.size(0); ++i) {
+    parameters.push_back({"row " + std::to_string(i), select(x.detach(), 0, i)});
+    parameters.back().tensor.set_grad(select(x, 0, i));
+  }
+  return nn::clip_grad_norm_(parameters, 1);
+}
 
 const std::map<std::string, Op>& ops() {
   static const std::map<std::string, Op> table = {
@@ -46,6 +60,7 @@ const std::map<std::string, Op>& ops() {
     {"softmax", [](const Tensor& x, const Case& c) { return softmax(x, c.reduced()); }},
     {"log_softmax", [](const Tensor& x, const Case& c) { return log_softmax(x, c.reduced()); }},
     {"layer_norm", [](const Tensor& x, const Case&) { return layer_norm(x, {x.size(-1)}); }},
+    {"clip", clip_rows},
     {"naive_sum", [](const Tensor& x, const Case&) { return examples::naive_sum(x); }},
 #if defined(TALLY_WITH_CUDA)
     {"block_sum", [](const Tensor& x, const Case&) { return examples::block_sum(x); }},

@@ -156,6 +156,68 @@ TEST_P(ClipTest, MixedGradientsAreRefused) {
   EXPECT_THROW(clip_grad_norm_(p, 1), DTypeError);
 }
 
+/// Lengths about a tile and a block, one of several blocks, and more arrays than one launch takes.
+TEST_P(ClipTest, EachArrayIsOneListInTheDocumentedOrder) {
+  Generator generator(11);
+  NamedTensors p;
+  std::vector<float> sums;
+  for (std::int64_t i = 0; i < 310; ++i) {
+    const std::int64_t length = i == 7 ? 150'000 : i == 160 ? 8 * 1024 * 2 + 3 : i % 5 == 0 ? 1020 + i % 11 : 1 + i % 9;
+    Tensor g = empty({length});
+    fill_normal(g, generator);
+    const float norm_of_one = norm(g).item<float>();
+    sums.push_back(norm_of_one);
+    p.push_back({"p" + std::to_string(i), zeros({length}, {.device = device, .requires_grad = true})});
+    p.back().tensor.set_grad(g.to(device));
+  }
+  float largest = 0;
+  for (const NamedTensor& one : p) largest = std::max(largest, norm(one.tensor.grad(), kInf).item<float>());
+  EXPECT_EQ(clip_grad_norm_(p, 1e9, kInf).item<float>(), largest);
+  // A single array: the norm is that of the reduction, bit for bit.
+  for (std::size_t i : {0, 7, 160, 309})
+    EXPECT_EQ(clip_grad_norm_({p[i]}, 1e9).item<float>(), sums[i]) << "array " << i;
+  // All of them: in float64 from the norms of each.
+  double squares = 0;
+  for (float one : sums) squares += static_cast<double>(one) * one;
+  EXPECT_NEAR(clip_grad_norm_(p, 1e9).item<double>() / std::sqrt(squares), 1, 1e-6);
+}
+
+TEST_P(ClipTest, BothDevicesGiveTheSameBits) {
+  if (device == cpu) GTEST_SKIP() << "compared from the other device's test";
+  for (const DType dtype : {float32, float64, float16, bfloat16})
+    for (const double order : {1.0, 2.0, 2.5, kInf}) {
+      Generator generator(12);
+      NamedTensors here, there;
+      for (std::int64_t i = 0; i < 170; ++i) {
+        Tensor g = empty({i == 3 ? 70'001 : 1 + 37 * i});
+        fill_normal(g, generator);
+        g = g.to(dtype);
+        const auto add = [&](NamedTensors& to, Device where) {
+          to.push_back({"p", zeros(g.shape(), {.dtype = dtype, .device = where, .requires_grad = true})});
+          if (i % 7 != 2) to.back().tensor.set_grad(g.to(where));
+        };
+        add(here, cpu);
+        add(there, device);
+      }
+      const Tensor a = clip_grad_norm_(here, 1, order), b = clip_grad_norm_(there, 1, order);
+      EXPECT_EQ(a.item<double>(), b.item<double>()) << name_of(dtype) << " order " << order;
+      for (std::size_t i = 0; i < here.size(); ++i)
+        if (here[i].tensor.grad().defined()) {
+          EXPECT_EQ(values(here[i].tensor.grad()), values(there[i].tensor.grad())) << name_of(dtype) << ", array " << i;
+        }
+    }
+}
+
+TEST_P(ClipTest, AGradientOffTheAlignmentOfVectors) {
+  Generator generator(13);
+  const Tensor row = empty({5000});
+  fill_normal(row, generator);
+  const NamedTensors p = {{"p", zeros({4999}, {.device = device, .requires_grad = true})}};
+  const Tensor off = slice(row.to(device), 0, 1, 5000);
+  p[0].tensor.set_grad(off);
+  EXPECT_EQ(clip_grad_norm_(p, 1e9).item<float>(), norm(slice(row, 0, 1, 5000)).item<float>());
+}
+
 #if defined(TALLY_WITH_CUDA)
 TEST_P(ClipTest, B35TwoHundredGradientsWaitForNothing) {
   if (device != Device::cuda) GTEST_SKIP() << "the CPU has nothing to wait for";

@@ -2,7 +2,11 @@
 #if defined(TALLY_WITH_CUDA)
 #include <tally/ops/cuda/reduce_plan.h>
 
+#include <vector>
+
 #include <gtest/gtest.h>
+#include <tally/core/cuda/deal.h>
+#include <tally/ops/cuda/reduce_many.h>
 #include <tally/ops/cuda/reduce_walk.h>
 #include <tally/ops/reduction.h>
 
@@ -151,6 +155,22 @@ TEST(CudaReduceDivider, AgreesWithDivision) {
       for (std::int64_t i = std::max<std::int64_t>(0, base - 2); i <= base + 2; ++i)
         ASSERT_EQ(divide(i), i / d) << i << " / " << d;
     for (std::int64_t i = 0; i < 3000; ++i) ASSERT_EQ(divide(i * 715827), i * 715827 / d) << i * 715827 << " / " << d;
+  }
+}
+
+TEST(CudaReduceMany, DealsEveryTileToOneWarp) {
+  std::vector<std::int64_t> lengths{0, 1, 1024, 8 * 1024, 8 * 1024 + 1, 1 << 20, 0, 3};
+  for (const std::int64_t most : {1, 5, 40, 2048}) {
+    const ManyPlan plan = plan_many(lengths.data(), static_cast<int>(lengths.size()), most);
+    ASSERT_EQ(plan.run & (plan.run - 1), 0);
+    EXPECT_LE(plan.blocks(), static_cast<std::int64_t>(lengths.size()) + most);
+    for (std::size_t k = 0; k < lengths.size(); ++k) {
+      const std::int64_t blocks = plan.first_block[k + 1] - plan.first_block[k], of_block = kTile * 8 * plan.run;
+      EXPECT_GE(blocks * of_block, lengths[k]);
+      EXPECT_TRUE(blocks == 1 || (blocks - 1) * of_block < lengths[k]) << blocks << " blocks for " << lengths[k];
+      for (std::int64_t b = plan.first_block[k]; b < plan.first_block[k + 1]; ++b)
+        EXPECT_EQ(gpu::array_of_block(plan.first_block, plan.arrays, b), static_cast<int>(k));
+    }
   }
 }
 
