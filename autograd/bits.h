@@ -19,14 +19,14 @@ std::string bit_difference(const Tensor& a, const Tensor& b);
 /// The same for values that may be `near` apart; infinities are only near themselves, NaN is near NaN.
 std::string difference(const Tensor& a, const Tensor& b, Near near);
 
-/// Of lists: "result 1: ..." of the first that differs.
-template <class... How>
+/// Of lists, as compare(a[i], b[i]) tells: "result 1: ..." of the first that differs.
+template <class Compare>
 std::string list_difference(const char* what, const std::vector<Tensor>& a, const std::vector<Tensor>& b,
-                            std::string (*compare)(const Tensor&, const Tensor&, How...), How... how) {
+                            Compare compare) {
   if (a.size() != b.size())
     return std::to_string(a.size()) + " of " + what + "s where there are " + std::to_string(b.size());
   for (std::size_t i = 0; i < a.size(); ++i)
-    if (const std::string text = compare(a[i], b[i], how...); !text.empty())
+    if (const std::string text = compare(a[i], b[i]); !text.empty())
       return std::string(what) + " " + std::to_string(i) + ": " + text;
   return "";
 }

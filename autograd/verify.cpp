@@ -132,6 +132,15 @@ class Battery {
     return check.ok() ? "" : check.explain();
   }
 
+  // Empty where two runs are as close as the options ask.
+  Text apart(const Run& a, const Run& b) const {
+    const auto close = [&](const Tensor& x, const Tensor& y) {
+      return y.defined() ? detail::difference(x, y, near(y)) : detail::bit_difference(x, y);
+    };
+    const Text values = detail::list_difference("result", a.outputs, b.outputs, close);
+    return values.empty() ? detail::list_difference("gradient", a.gradients, b.gradients, close) : values;
+  }
+
   Text layouts() {
     return in_each_dtype([&](const List& dense, const Run& plain) { return other_layouts(dense, plain); });
   }
@@ -142,14 +151,21 @@ class Battery {
         List moved;
         for (std::size_t i = 0; i < dense.size(); ++i)
           moved.push_back(only == 0 || only == i + 1 ? layout.make(dense[i]) : dense[i]);
-        if (const Text text = detail::run_difference(run(moved), plain); !text.empty())
+        if (const Text text = in_layouts(run(moved), plain); !text.empty())
           return std::string(layout.name) + (only ? " input " + std::to_string(only - 1) : " inputs") +
                  " beside contiguous ones: " + text;
       }
     List spread;
     for (const Tensor& x : dense) spread.push_back(detail::spread_first(x, x.dim() ? x.shape()[0] : 0));
-    const Text text = detail::run_difference(run(spread), run(detail::copies(spread)));
+    const Text text = in_layouts(run(spread), run(detail::copies(spread)));
     return text.empty() ? "" : "stride-0 inputs beside contiguous ones: " + text;
+  }
+  Text in_layouts(const Run& moved, const Run& plain) const {
+    const Text bits = detail::run_difference(moved, plain);
+    if (bits.empty() || moved.ok() != plain.ok()) return bits;
+    const Text far = apart(moved, plain);
+    if (!options_.same_bits_in_layouts) return far;
+    return far.empty() ? bits + "; close, which is enough with .same_bits_in_layouts = false" : bits;
   }
 
   Text repeat() {
@@ -187,15 +203,8 @@ class Battery {
       const Run there = run(detail::copies(dense, dense[0].dtype(), Device::cuda));
       if (there.host_only) throw LeftOut{"the op runs on the CPU only: " + there.error};
       if (!there.ok()) return "CUDA throws where the CPU does not: " + there.error;
-      for (const List Run::*part : {&Run::outputs, &Run::gradients}) {
-        const List &a = there.*part, &b = plain.*part;
-        const char* what = part == &Run::outputs ? "result" : "gradient";
-        Text text = options_.same_bits_on_devices ? detail::list_difference(what, a, b, detail::bit_difference) : "";
-        for (std::size_t i = 0; !options_.same_bits_on_devices && text.empty() && i < b.size(); ++i)
-          text = detail::difference(a[i], b[i], near(b[i]));
-        if (!text.empty()) return "CUDA and CPU: " + text;
-      }
-      return "";
+      const Text text = options_.same_bits_on_devices ? detail::run_difference(there, plain) : apart(there, plain);
+      return text.empty() ? "" : "CUDA and CPU: " + text;
     });
   }
 

@@ -8,7 +8,8 @@
 //   value          against `reference`, a plain second way to the same numbers, where one is given
 //   gradient       gradcheck with a random cotangent (autograd/gradcheck.h)
 //   second_order   gradgradcheck
-//   layouts        contiguous, transposed, sliced, misaligned and stride-0 inputs give the same bits and gradients
+//   layouts        contiguous, transposed, sliced, misaligned and stride-0 inputs give the same bits and gradients, or
+//                  close ones where an op promises no more
 //   repeat         a second run gives the same bits, also where the memory it gets holds other garbage
 //   edges          nothing, one element, no dims; NaN, infinities, -0 and subnormals: no exception but the library's
 //                  own, the same bits in every layout, and the reference's values where there is one
@@ -60,6 +61,9 @@ struct VerifyOptions {
   bool gradient = true, second_order = true;
   /// False where CPU and CUDA promise only to be close, within rtol and atol.
   bool same_bits_on_devices = true;
+  /// False where the bits may depend on the inputs' layout, and values and gradients are to be close within rtol and
+  /// atol: of an op made of matrix products. Runs and numbers of threads must give the same bits all the same.
+  bool same_bits_in_layouts = true;
   /// Inputs on which several threads share the work. Where there are none, the inputs are repeated along their first
   /// dim, if the op takes that.
   std::vector<Tensor> large = {};

@@ -125,6 +125,48 @@ TEST(VerifyOp, NamesAGradientThatIgnoresStrides) {
   EXPECT_THAT(result.explain(), HasSubstr("gradient 0"));
 }
 
+TEST(VerifyOp, TakesAnOpMadeOfMatrixProductsThatIsClose) {
+  Generator generator(3);
+  const Tensor a = empty({7, 33}, {.dtype = float64}), b = empty({33, 5}, {.dtype = float64});
+  fill_normal(a, generator);
+  fill_normal(b, generator);
+  const auto f = [](const Tensor& a, const Tensor& b) { return matmul(a, b) * sigmoid(matmul(a, b)); };
+  EXPECT_THAT(f, PassesVerifyOp({.same_bits_on_devices = false, .same_bits_in_layouts = false}, a, b));
+  // Where the last digits do differ, the words say what to do about it.
+  const Verification strict = verify_op(f, {a, b}, {.same_bits_on_devices = false});
+  const std::string hint = "close, which is enough with .same_bits_in_layouts = false";
+  EXPECT_TRUE(strict.ok() || strict.explain().find(hint) != std::string::npos) << strict.explain();
+}
+
+TEST(VerifyOp, TellsCloseFromWrongInALayout) {
+  // The value, or the gradient, of a transposed input is a little off.
+  const auto off_by = [](double value, double gradient) {
+    return [=](const Tensor& a, const Tensor& b) {
+      const bool odd = a.strides()[0] < a.strides()[1];
+      const auto scaled = [odd](const Tensor& x, double by) { return odd ? x * (1 + by) : x; };
+      return record(
+          "scaled_product", {a, b}, no_grad([&] { return scaled(matmul(a, b), value); }), saving(a, b),
+          [=](const Tensor& g, const Tensor& a, const Tensor& b) {
+            return std::vector{scaled(matmul(g, transpose(b, 0, 1)), gradient), matmul(transpose(a, 0, 1), g)};
+          });
+    };
+  };
+  const VerifyOptions close{.second_order = false, .same_bits_on_devices = false, .same_bits_in_layouts = false};
+  const std::vector<Tensor> inputs = {input(), transpose(input(), 0, 1).contiguous() + 1};
+  EXPECT_THAT(failures(verify_op(off_by(0, 0), inputs, close)), IsEmpty());
+  EXPECT_THAT(failures(verify_op(off_by(1e-16, 0), inputs, close)), IsEmpty());
+  const Verification value = verify_op(off_by(1e-4, 0), inputs, close),
+                     gradient = verify_op(off_by(0, 1e-4), inputs, close);
+  EXPECT_TRUE(value.failed(Check::layouts)) << value.explain();
+  EXPECT_THAT(value.explain(),
+              AllOf(HasSubstr("transposed inputs beside contiguous ones: result 0"), Not(HasSubstr("close"))));
+  EXPECT_TRUE(gradient.failed(Check::layouts)) << gradient.explain();
+  EXPECT_THAT(gradient.explain(), HasSubstr("gradient 0"));
+  // Without the option the bits have to be the same.
+  EXPECT_TRUE(verify_op(off_by(0x1p-22, 0), inputs, {.second_order = false, .same_bits_on_devices = false})
+                  .failed(Check::layouts));
+}
+
 TEST(VerifyOp, NamesAStrideOfZeroThatIsMultiplied) {
   // "The sum of equal elements is one of them times their number": other bits than adding them.
   const auto f = [](const Tensor& x) {
