@@ -134,4 +134,27 @@ double measure_noise(const std::function<double(double)>& f, double scale) {
   return std::sqrt(squares / (points - order) / 70);
 }
 
+double measure_steps(const std::function<double(double)>& f, double scale) {
+  constexpr int intervals = 16, halvings = 16, several = 4;
+  int found = 0;
+  double highest = 0;
+  for (int i = 0; i < intervals; ++i) {
+    double low = std::ldexp(scale * (i - intervals / 2), -7), high = low + std::ldexp(scale, -7);
+    double below = f(low), above = f(high);
+    const double whole = std::abs(above - below);
+    // Towards the larger change: on a slope, smooth or with a kink, it halves each time; a step stays.
+    for (int k = 0; k < halvings; ++k) {
+      const double middle = (low + high) / 2, value = f(middle);
+      const bool is_lower = std::abs(value - below) > std::abs(above - value);
+      (is_lower ? high : low) = middle;
+      (is_lower ? above : below) = value;
+    }
+    const double height = std::abs(above - below);
+    if (!(height > whole / 1024)) continue;
+    ++found;
+    highest = std::max(highest, height);
+  }
+  return found < several ? 0 : highest;
+}
+
 }  // namespace tally

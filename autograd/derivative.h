@@ -28,4 +28,8 @@ NumericDerivative differentiate(const std::function<double(double)>& f, double x
 /// stays. `scale` is the length on which f changes.
 double measure_noise(const std::function<double(double)>& f, double scale);
 
+/// The height of the steps in f(t), |t| <= scale / 16, where it has several: what rounding to few digits inside a
+/// smooth function looks like. Kinks are no steps, and fewer than four are f's own; 0 then.
+double measure_steps(const std::function<double(double)>& f, double scale);
+
 }  // namespace tally

@@ -41,7 +41,7 @@ std::vector<std::size_t> pick(std::size_t count, const GradCheckOptions& options
   return chosen;
 }
 
-// `unit` is the size a derivative of this input has: what cannot be told apart from zero in it is not decided.
+// `unit` is the size a derivative of this input has: numbers that could not tell it from zero decide nothing.
 void judge(GradCheckEntry& entry, const NumericDerivative& numeric, double unit) {
   const auto is = [&](Verdict verdict, Cause cause) {
     entry.verdict = verdict;
@@ -97,8 +97,10 @@ class Checker {
     if (values.empty()) return;
     const double rms = rms_of(values);
     noise_ = noise_of(input, rms);
-    double largest = std::numeric_limits<double>::min();
-    for (const double g : probe_.gradient(input)) largest = std::max(largest, std::abs(g));
+    // What a derivative of this input is measured by; without any, one that moves f as much as the others do.
+    const double own = largest_of(input), others = own > 0 ? 0 : response();
+    int looks = 4;  // for steps, where a gradient seems wrong; they cost more than a derivative
+    double line = -1;
 
     for (const std::size_t place : pick(values.size(), options_)) {
       const double x = values[place], scale = scale_at(x, rms);
@@ -108,21 +110,59 @@ class Checker {
         values[place] = x;
         return y;
       };
-      const NumericDerivative numeric = differentiate(f, x, scale, noise_);
-      GradCheckEntry entry{
-          .input = static_cast<int>(input),
-          .element = detail::coordinates(probe_.shape(input), static_cast<std::int64_t>(place)),
-          .analytic = probe_.gradient(input)[place],
-          .numeric = numeric.value,
-          .estimate = numeric.estimate,
-          .tolerance = numeric.tolerance,
-          .left = numeric.left,
-          .right = numeric.right,
+      const auto judged = [&](double noise) {
+        const NumericDerivative numeric = differentiate(f, x, scale, noise);
+        GradCheckEntry entry{
+            .input = static_cast<int>(input),
+            .element = detail::coordinates(probe_.shape(input), static_cast<std::int64_t>(place)),
+            .analytic = probe_.gradient(input)[place],
+            .numeric = numeric.value,
+            .estimate = numeric.estimate,
+            .tolerance = numeric.tolerance,
+            .left = numeric.left,
+            .right = numeric.right,
+        };
+        judge(entry, numeric, own > 0 ? own : others / scale);
+        return entry;
       };
-      judge(entry, numeric, std::max(largest, probe_.magnitude() / scale));
+      GradCheckEntry entry = judged(noise_);
+      if (entry.verdict == Verdict::wrong && looks > 0) {
+        double steps = measure_steps([&](double t) { return f(x + t); }, scale);
+        // Steps may be too wide for one element to reach the next.
+        if (entry.numeric == 0) steps = std::max(steps, line < 0 ? line = steps_along(input, rms) : line);
+        if (steps > 2 * noise_) {
+          note_digits(input, steps);
+          entry = judged(steps / 2);
+        } else {
+          --looks;
+        }
+      }
       if (entry.verdict == Verdict::wrong && !probe_.is_reached(input)) entry.cause = Cause::no_gradient;
       entries_.push_back({entry, place});
     }
+  }
+
+  // The largest that backward gives.
+  double largest_of(std::size_t input) const {
+    double largest = 0;
+    for (const double g : probe_.gradient(input))
+      if (std::isfinite(g)) largest = std::max(largest, std::abs(g));
+    return largest;
+  }
+  // By how much f changes where an input moves by its own size; its value, where it moves with none.
+  double response() const {
+    double moved = 0;
+    for (std::size_t i = 0; i < probe_.count(); ++i)
+      if (probe_.is_checked(i)) moved = std::max(moved, largest_of(i) * scale_at(rms_of(probe_.values(i)), 1));
+    return std::max(moved > 0 ? moved : probe_.magnitude(), std::numeric_limits<double>::min());
+  }
+
+  // Steps where all elements are moved together, each as its gradient says.
+  double steps_along(std::size_t input, double rms) const {
+    std::vector<Values> direction(probe_.count());
+    for (std::size_t i = 0; i < probe_.values(input).size(); ++i)
+      direction[input].push_back(std::copysign(scale_at(probe_.values(input)[i], rms), probe_.gradient(input)[i]));
+    return measure_steps([&](double t) { return probe_.along(direction, t); }, 1);
   }
 
   // The round-off of a value of f, measured along a line that no kink at the inputs themselves crosses.
@@ -136,11 +176,19 @@ class Checker {
     const double least = std::numeric_limits<double>::epsilon() * size;
     const double measured = measure_noise([&](double t) { return probe_.along(direction, t); }, 1);
     if (!(measured > least)) return least;
-    if (measured > 0x1p-33 * size)
-      result_.notes.push_back("around input " + std::to_string(input) + " f rounds to about " +
-                              std::to_string(static_cast<int>(-std::log10(measured / size))) +
-                              " digits: float32 inside it?");
+    if (measured > 0x1p-33 * size) note_digits(input, measured);
     return measured;
+  }
+
+  void note_digits(std::size_t input, double noise) {
+    const double size = std::max(probe_.magnitude(), std::numeric_limits<double>::min());
+    const int digits = std::max(0, static_cast<int>(-std::log10(noise / size)));
+    const std::string note = "around input " + std::to_string(input) + " f rounds to about " + std::to_string(digits) +
+                             " digits: " + (digits > 4 ? "float32" : "float16 or bfloat16") + " inside it?";
+    const auto begins_so = [&](const std::string& other) {
+      return other.starts_with(note.substr(0, note.find(" to ")));
+    };
+    if (std::none_of(result_.notes.begin(), result_.notes.end(), begins_so)) result_.notes.push_back(note);
   }
 
   // Moves all entries at kinks together: ties stay ties, and along such a line f is often smooth.

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 
+#include <tally/autograd/backward.h>
 #include <tally/autograd/gtest.h>
 #include <tally/autograd/record.h>
 #include <tally/core/error.h>
@@ -219,6 +220,68 @@ TEST(GradCheck, FindsAGrossFaultInFloat32) {
   EXPECT_EQ(gradcheck(f, {input()}).wrong, 6);
 }
 
+// Steps in place of slopes: the values cannot tell, and say why.
+TEST(GradCheck, HalfInsideForwardIsInconclusive) {
+  const auto check = [](const char* name, auto f, const Tensor& x) {
+    const GradCheck check = gradcheck(f, {x});
+    EXPECT_EQ(check.verdict(), Verdict::inconclusive) << name << "\n" << check.explain();
+    EXPECT_EQ(check.wrong, 0) << name << "\n" << check.explain();
+    ASSERT_FALSE(check.worst.empty()) << name;
+    EXPECT_EQ(check.worst[0].cause, Cause::noise) << name;
+    EXPECT_THAT(check.explain(), HasSubstr("float16 or bfloat16 inside it?")) << name;
+  };
+  const Tensor x = input() * 0.7731;  // no sums of few powers of two, which are exact in float16
+  for (const DType dtype : {float16, bfloat16}) {
+    const auto rounded = [dtype](const Tensor& x) { return x.to(dtype).to(float64); };
+    check(
+        "exp", [&](const Tensor& x) { return exp(rounded(x)); }, x);
+    check(
+        "exp rounded", [&](const Tensor& x) { return rounded(exp(x)); }, x);
+    check(
+        "sum of squares", [&](const Tensor& x) { return rounded(sum(square(x), 1)); }, x);
+    check(
+        "half of it", [&](const Tensor& x) { return x * x + rounded(x * x); }, x);
+    check(
+        "one element", [&](const Tensor& x) { return rounded(x * x); }, tensor({1.3}));
+    check(
+        "mean of many", [&](const Tensor& x) { return rounded(mean(x)); }, reshape(arange(100.0), {100}) / 50 + 0.01);
+    // Differences of powers of two may be exact here.
+    EXPECT_EQ(gradcheck([&](const Tensor& x) { return rounded(x); }, {x}).wrong, 0);
+  }
+}
+
+TEST(GradCheck, AStepBesideTheInputExcusesNothing) {
+  // One step within reach, or a kink: neither makes the values coarse.
+  const auto half = [](const Tensor& g, const Tensor& x) { return g * x; };
+  const Tensor x = tensor({0.01, 1.02, -0.02, 1.97});
+  EXPECT_EQ(gradcheck([&](const Tensor& x) { return square_with(half)(x) + floor(x); }, {x}).wrong, 4);
+  EXPECT_EQ(gradcheck([&](const Tensor& x) { return square_with(half)(x) + abs(x); }, {x}).wrong, 4);
+}
+
+// Whatever hides the gradient from its values, a wrong one is never called right, nor a right one wrong.
+TEST(GradCheck, BesideALargeConstantNothingIsRightByChance) {
+  const auto scaled = [](double factor, double size, double constant) {
+    return [=](const Tensor& x) {
+      const Tensor y = square_with([=](const Tensor& g, const Tensor& x) { return 2 * factor * g * x; })(x);
+      return size * y + constant;
+    };
+  };
+  for (const double constant : {1e6, 1e9, 1e12, 1e15})
+    for (const double size : {1.0, 1e-2, 1e-4, 1e-6, 1e-9})
+      for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        const GradCheck wrong = gradcheck(scaled(1.1, size, constant), {input()}, {.seed = seed});
+        EXPECT_EQ(wrong.right, 0) << constant << " " << size << "\n" << wrong.explain();
+        const GradCheck right = gradcheck(scaled(1, size, constant), {input()}, {.seed = seed});
+        EXPECT_EQ(right.wrong, 0) << constant << " " << size << "\n" << right.explain();
+      }
+  EXPECT_EQ(gradcheck(scaled(1.1, 1, 1e6), {input()}).verdict(), Verdict::wrong);
+  EXPECT_EQ(gradcheck(scaled(1, 1, 1e6), {input()}).verdict(), Verdict::right);
+  EXPECT_EQ(gradcheck(scaled(1.1, 1e-4, 1e12), {input()}).verdict(), Verdict::inconclusive);
+  // Nor an input that gets no gradient, where another one shows how little can be seen.
+  const auto lost = [](const Tensor& a, const Tensor& b) { return 1e12 + 1e-6 * (a * a + b.detach()); };
+  EXPECT_EQ(gradcheck(lost, {input(), input()}).right, 0);
+}
+
 TEST(GradCheck, FindsANondeterministicForward) {
   int calls = 0;
   const GradCheck check = gradcheck([&calls](const Tensor& x) { return x * x + 1e-9 * ++calls; }, {input()});
@@ -293,18 +356,32 @@ TEST(GradCheck, SecondOrderFindsWhatFirstOrderCannot) {
   EXPECT_THAT(half, Not(PassesGradGradCheck(input())));
 }
 
-// Thousands of entries of smooth functions: not one may be accused, nor left open.
+// Thousands of entries of smooth functions: not one may be accused, nor left open; and where they are off by a
+// billionth it shows.
 TEST(GradCheck, AccusesNoSmoothFunction) {
   Generator generator(7);
   Tensor x = empty({40, 5}, {.dtype = float64});
   fill_normal(x, generator);
   std::int64_t right = 0, entries = 0;
-  const auto check = [&](const char* name, auto f, const Tensor& x) {
+  std::int64_t planted = 0, seen = 0;
+  // `sharp`: no entry's gradient is small beside the values.
+  const auto check = [&](const char* name, auto f, const Tensor& x, bool sharp = true) {
+    // The same values; the gradient is off by 1e-9.
+    const auto off = [&](const Tensor& x) {
+      return record("off", {x}, no_grad([&] { return f(x); }), saving(x), [f](const Tensor& g, const Tensor& x) {
+        GradMode recording(true);
+        const Tensor leaf = x.detach().requires_grad_();
+        return std::vector{grad({f(leaf)}, {leaf}, {g})[0] * (1 + 1e-9)};
+      });
+    };
     for (std::uint64_t seed = 0; seed < 3; ++seed) {
       const GradCheck check = gradcheck(f, {x}, {.seed = seed});
       EXPECT_EQ(check.wrong, 0) << name << "\n" << check.explain();
       right += check.right;
       entries += check.entries;
+      if (!sharp) continue;
+      planted += check.entries;
+      seen += gradcheck(off, {x}, {.seed = seed}).wrong;
     }
   };
   check(
@@ -318,18 +395,19 @@ TEST(GradCheck, AccusesNoSmoothFunction) {
   check(
       "reciprocal", [](const Tensor& x) { return 1 / (1 + x * x); }, x);
   check(
-      "erf", [](const Tensor& x) { return erf(x); }, x);
+      "erf", [](const Tensor& x) { return erf(x); }, x, false);
   check(
-      "square", [](const Tensor& x) { return square(x + 1000); }, x);
+      "square", [](const Tensor& x) { return square(x + 1000); }, x, false);
   check(
       "logsumexp", [](const Tensor& x) { return logsumexp(x, 1); }, x);
   check(
       "var", [](const Tensor& x) { return var(x, 0); }, x);
   check(
-      "norm", [](const Tensor& x) { return norm(x, 3, 1); }, x);
+      "norm", [](const Tensor& x) { return norm(x, 3, 1); }, x, false);
   check(
-      "difference of large values", [](const Tensor& x) { return (x + 1e6) - (x * x + 1e6); }, x);
+      "difference of large values", [](const Tensor& x) { return (x + 1e6) - (x * x + 1e6); }, x, false);
   EXPECT_GE(static_cast<double>(right), 0.99 * static_cast<double>(entries));
+  EXPECT_GE(static_cast<double>(seen), 0.99 * static_cast<double>(planted));
 }
 
 }  // namespace
