@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . examples/setup.sh
 
 presets=(default simt)
-packages=("${build_packages[@]}" libgtest-dev libgmock-dev libboost-context-dev clang-format git pkg-config)
+packages=("${build_packages[@]}" libgtest-dev libgmock-dev libboost-context-dev clang-format doxygen git pkg-config)
 case ${1:-} in
   "") ;;
   --all) presets+=(asan simt-asan tsan clang); packages+=(clang) ;;

@@ -14,7 +14,7 @@ namespace tally::gpu {
 
 #if defined(TALLY_WITH_CUDA)
 
-constexpr bool compiled() { return true; }
+constexpr bool compiled() { return true; }  ///< with CUDA
 
 /// Whether there is a device that works.
 bool available();

@@ -17,15 +17,15 @@
 
 namespace tally::gpu {
 
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = 0xffffffffu;
+constexpr int kWarp = 32;                    ///< threads
+constexpr unsigned kAllLanes = 0xffffffffu;  ///< a mask
 
 /// N values that are loaded and stored in one access.
 template <class T, int N = 16 / sizeof(T)> struct alignas(sizeof(T) * N) Vector {
   static constexpr int size = N;
   T values[N];
-  TALLY_HD T& operator[](int i) { return values[i]; }
-  TALLY_HD const T& operator[](int i) const { return values[i]; }
+  TALLY_HD T& operator[](int i) { return values[i]; }              ///< one of them
+  TALLY_HD const T& operator[](int i) const { return values[i]; }  ///< the same
 };
 
 #if defined(TALLY_SIMT) || defined(__CUDACC__)

@@ -24,9 +24,9 @@ struct Extent {
   std::int64_t x, y, z;
   constexpr Extent(std::int64_t x = 1, std::int64_t y = 1, std::int64_t z = 1) : x(x), y(y), z(z) {}
   Extent(const dim3& size) : x(size.x), y(size.y), z(size.z) {}
-  bool empty() const { return x == 0 || y == 0 || z == 0; }
+  bool empty() const { return x == 0 || y == 0 || z == 0; }  ///< no block, or no thread
 };
-
+/// What `launch` starts: blocks, threads a block, and shared memory beside what the kernel declares.
 struct Grid {
   Extent grid;
   Extent block;

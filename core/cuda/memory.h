@@ -13,7 +13,7 @@ void* allocate(std::size_t bytes);
 
 /// Gives memory back to the cache; kernels that still use it on its stream may go on.
 void deallocate(void* pointer, std::size_t bytes) noexcept;
-
+/// What the allocator has done so far.
 struct MemoryStats {
   std::size_t live_bytes = 0;    ///< handed out now, size classes included
   std::size_t cached_bytes = 0;  ///< free, but not given back to the driver
@@ -21,8 +21,8 @@ struct MemoryStats {
   std::int64_t allocations = 0;  ///< calls of `allocate` that returned memory
   std::int64_t cache_hits = 0;   ///< of these, how many needed no driver
 };
-MemoryStats memory_stats();
-void reset_peak();
+MemoryStats memory_stats();  ///< now
+void reset_peak();           ///< to the live bytes
 
 /// Gives cached memory back to the driver, all but what graphs hold.
 void empty_cache();

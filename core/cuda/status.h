@@ -26,7 +26,7 @@ struct Report {
   std::int64_t limit = 0;
   std::int64_t index = 0;
 };
-
+/// On the device: who has reported, and what.
 struct StatusWord {
   int site;  // 0: nothing reported; -1: being written
   Report report;

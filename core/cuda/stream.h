@@ -12,7 +12,7 @@ class Stream {
   ~Stream();  // waits for the stream's work
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-
+  /// Waits for its work.
   void synchronize() const;
   /// Work given to this stream from now on starts after all that `other` has been given so far.
   void wait_for(const Stream& other) const;
@@ -38,7 +38,7 @@ class StreamScope {
 
 /// Work of the current stream given from now on starts after all that `stream` has been given so far.
 void current_waits_for(const Stream& stream);
-
+/// A cudaStream_t.
 void* current_stream_handle();
 
 }  // namespace tally::gpu

@@ -15,46 +15,46 @@ namespace tally::math::inline TALLY_MATH_ISA {
 
 /// The layout of a binary floating-point type.
 template <class T> struct Ieee;
-
+/// binary32.
 template <> struct Ieee<float> {
   using Bits = std::uint32_t;
   static constexpr int kMantissa = 23;
   static constexpr int kBias = 127;
 };
-
+/// binary64.
 template <> struct Ieee<double> {
   using Bits = std::uint64_t;
   static constexpr int kMantissa = 52;
   static constexpr int kBias = 1023;
 };
-
+/// float and double.
 template <class T>
 concept Real = requires {
   Ieee<T>::kBias;
 };
-
+/// The unsigned integer of its size.
 template <Real T> using Bits = typename Ieee<T>::Bits;
-
+/// The same bits as another type.
 template <class To, class From> TALLY_HD constexpr To bit_cast(const From& from) {
   return __builtin_bit_cast(To, from);
 }
-
+/// The bits of a number.
 template <Real T> TALLY_HD constexpr Bits<T> to_bits(T x) { return bit_cast<Bits<T>>(x); }
-
+/// Where its parts lie in the bits.
 template <Real T> struct Masks {
   static constexpr Bits<T> kSign = Bits<T>{1} << (sizeof(T) * 8 - 1);
   static constexpr Bits<T> kMantissa = (Bits<T>{1} << Ieee<T>::kMantissa) - 1;
   static constexpr Bits<T> kInfinity = static_cast<Bits<T>>(2 * Ieee<T>::kBias + 1) << Ieee<T>::kMantissa;
 };
-
+/// +inf.
 template <Real T> TALLY_HD constexpr T infinity() { return bit_cast<T>(Masks<T>::kInfinity); }
-
+/// A quiet NaN.
 template <Real T> TALLY_HD constexpr T nan() { return bit_cast<T>(Masks<T>::kInfinity | (Masks<T>::kInfinity >> 1)); }
-
+/// Whether the sign is minus, of zeros and NaN too.
 template <Real T> TALLY_HD constexpr bool signbit(T x) { return (to_bits(x) & Masks<T>::kSign) != 0; }
-
+/// x without its sign.
 template <Real T> TALLY_HD constexpr T abs(T x) { return bit_cast<T>(to_bits(x) & ~Masks<T>::kSign); }
-
+/// The magnitude of one with the sign of the other.
 template <Real T> TALLY_HD constexpr T copysign(T magnitude, T sign) {
   return bit_cast<T>((to_bits(magnitude) & ~Masks<T>::kSign) | (to_bits(sign) & Masks<T>::kSign));
 }
@@ -77,11 +77,11 @@ template <class T> TALLY_HD constexpr T select(bool yes, T a, T b) {
   return yes ? a : b;
 }
 
-// By bits, so that they hold under -ffinite-math-only in a user's file too.
+/// Whether x is NaN. These three go by bits, so that they hold under -ffinite-math-only in a user's file too.
 template <Real T> TALLY_HD constexpr bool isnan(T x) { return (to_bits(x) & ~Masks<T>::kSign) > Masks<T>::kInfinity; }
-
+/// Whether it is an infinity, of either sign.
 template <Real T> TALLY_HD constexpr bool isinf(T x) { return (to_bits(x) & ~Masks<T>::kSign) == Masks<T>::kInfinity; }
-
+/// Whether it is neither.
 template <Real T> TALLY_HD constexpr bool isfinite(T x) {
   return (to_bits(x) & ~Masks<T>::kSign) < Masks<T>::kInfinity;
 }

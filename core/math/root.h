@@ -6,7 +6,7 @@
 #include <tally/core/math/bits.h>
 
 namespace tally::math::inline TALLY_MATH_ISA {
-
+/// Rounded once.
 template <Real T> TALLY_HD inline T sqrt(T x) { return std::sqrt(x); }
 
 /// 1 / sqrt(x): two roundings, not the device's approximation.

@@ -46,7 +46,7 @@ TALLY_HD inline double cos(double x) {
   const auto angle = detail::reduce_angle(x);
   return detail::sin_of_quadrant(angle.quadrant + 1, angle.r);
 }
-
+/// By way of double.
 TALLY_HD inline float sin(float x) { return static_cast<float>(sin(static_cast<double>(x))); }
 TALLY_HD inline float cos(float x) { return static_cast<float>(cos(static_cast<double>(x))); }
 
