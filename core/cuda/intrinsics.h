@@ -78,6 +78,26 @@ template <class T> __device__ __forceinline__ void store_streaming(T* address, c
 #endif
 }
 
+/// Starts a copy of 4, 8 or 16 bytes, aligned to their size, into shared memory (cp.async). The thread that asked for
+/// it may read it there after wait_for_copies, others after a barrier behind that.
+template <class T> __device__ __forceinline__ void copy_async(T* shared, const T* address) {
+#if !defined(TALLY_SIMT) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) {
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))),
+        "l"(address), "n"(static_cast<int>(sizeof(T)))
+        : "memory");
+    return;
+  }
+#endif
+  *shared = load_streaming(address);
+}
+__device__ __forceinline__ void wait_for_copies() {
+#if !defined(TALLY_SIMT) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 /// 16 bytes from an address aligned to 16: streaming, as most data is read once.
 template <class T> __device__ __forceinline__ Vector<T> load_vector(const T* address) {
   return load_streaming(reinterpret_cast<const Vector<T>*>(address));

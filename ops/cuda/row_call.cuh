@@ -2,9 +2,36 @@
 #pragma once
 
 #include <tally/ops/row_backend.h>
-#include <tally/ops/cuda/row_kernel.cuh>
+#include <tally/ops/cuda/row_long.cuh>
+#include <tally/ops/cuda/row_short.cuh>
 
 namespace tally::cuda_loops {
+
+template <class Op, class T> bool map_rows(const RowTask<Op, T>& task) {
+  const RowPlan& plan = task.plan;
+  const gpu::Grid grid{plan.blocks, plan.threads, plan.shared_bytes, Op::name};
+  switch (plan.mapping) {
+    case RowPlan::Mapping::none:
+      return false;
+    case RowPlan::Mapping::short_rows:
+      if (plan.lane_rows == 1)
+        gpu::launch(map_short_rows<Op, T, 1>, grid, task);
+      else if (plan.lane_rows == 2)
+        gpu::launch(map_short_rows<Op, T, 2>, grid, task);
+      else
+        gpu::launch(map_short_rows<Op, T, 8>, grid, task);
+      return true;
+    case RowPlan::Mapping::long_rows:
+      if constexpr (sizeof(T) <= 4)
+        if (plan.wide) {
+          gpu::launch(map_long_rows<Op, T, kVector>, grid, task);
+          return true;
+        }
+      gpu::launch(map_long_rows<Op, T, 1>, grid, task);
+      return true;
+  }
+  return false;
+}
 
 template <class Op> bool map_rows_of(const Op& op, const RowCall& call) {
   return visit(call.out.dtype(), [&](auto tag) -> bool {
@@ -35,7 +62,17 @@ template <class Op> bool map_rows_of(const Op& op, const RowCall& call) {
       task.weight = column(call.weight);
       task.bias = column(call.bias);
       task.kept = call.accumulators.defined() ? static_cast<typename Task::Kept*>(call.accumulators.raw()) : nullptr;
-      return map_rows(task, aligned);
+      using Reduction = typename Op::Reduction;
+      task.plan = plan_map(
+          {.rows = task.rows,
+           .n = task.n,
+           .inputs = Op::inputs,
+           .element_bytes = sizeof(T),
+           .partial_bytes = std::max(sizeof(typename RowUnit<Op, C>::Value),
+                                     sizeof(typename Exact<Reduction, typename Op::template Element<C>>::Value)),
+           .aligned = aligned},
+          row_device());
+      return map_rows(task);
     }
   });
 }

@@ -10,9 +10,8 @@ namespace tally::cuda_loops {
 namespace {
 
 constexpr int kWarp = 32, kThreads = 256;
-constexpr std::size_t kShared = 200 * 1024;  // of a multiprocessor's 227 KB, for the elements that wait
-constexpr std::int64_t kLongest = 1024;      // tiles
-constexpr std::int64_t kAlone = 64;          // tiles that one block may do while others have nothing to do
+constexpr std::int64_t kLongest = 1024;  // tiles
+constexpr std::int64_t kAlone = 64;      // tiles that one block may do while others have nothing to do
 
 std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
 int power_of_two(std::int64_t at_least) {
@@ -29,7 +28,7 @@ RowPlan plan_short(const RowProblem& p) {
   return plan;
 }
 
-RowPlan plan_long(const RowProblem& p) {
+RowPlan plan_long(const RowProblem& p, const RowDevice& device) {
   RowPlan plan{.mapping = RowPlan::Mapping::long_rows};
   plan.tiles = static_cast<int>(parts(p.n, kTile));
   // As few rounds as there can be, and no more warps than these leave something to do.
@@ -41,18 +40,22 @@ RowPlan plan_long(const RowProblem& p) {
   plan.board = power_of_two(plan.rounds == 1 ? plan.threads : plan.tiles);
   const std::size_t elements = static_cast<std::size_t>(plan.threads) * kPerLane * kVector;
   plan.kept_bytes = elements * static_cast<std::size_t>(plan.rounds * p.inputs) * p.element_bytes;
-  plan.keeps = plan.kept_bytes <= kShared;
+  const std::size_t board = 2 * static_cast<std::size_t>(plan.board) * p.partial_bytes;
+  plan.keeps = plan.kept_bytes + board <= device.shared_bytes;
   if (!plan.keeps) plan.kept_bytes = 0;
-  plan.shared_bytes = plan.kept_bytes + 2 * static_cast<std::size_t>(plan.board) * p.partial_bytes;
+  plan.shared_bytes = plan.kept_bytes + board;
+  // Two rows side by side hide each other's waits; one alone takes its next along. Copies have at least 4 bytes.
+  plan.in_turn = plan.keeps && p.element_bytes >= 4 && 2 * plan.shared_bytes > device.shared_bytes;
+  if (plan.in_turn) plan.blocks = std::min<std::int64_t>(p.rows, device.multiprocessors);
   return plan;
 }
 
 }  // namespace
 
-RowPlan plan_map(const RowProblem& p) {
+RowPlan plan_map(const RowProblem& p, const RowDevice& device) {
   const std::int64_t tiles = parts(p.n, kTile);
   if (p.rows == 0 || p.n == 0 || tiles > kLongest || (tiles > kAlone && p.rows < kAlone)) return {};
-  RowPlan plan = tiles == 1 ? plan_short(p) : plan_long(p);
+  RowPlan plan = tiles == 1 ? plan_short(p) : plan_long(p, device);
   plan.wide = p.aligned && p.element_bytes <= 4 && p.n % kVector == 0;
   return plan;
 }

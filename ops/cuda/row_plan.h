@@ -15,6 +15,14 @@ struct RowProblem {
   bool aligned = true;            ///< all arrays and rows begin at a multiple of kVector elements
 };
 
+/// What the device has.
+struct RowDevice {
+  int multiprocessors = 132;
+  std::size_t shared_bytes = 227 * 1024;  ///< of a block at most
+};
+/// This machine's.
+const RowDevice& row_device();
+
 struct RowPlan {
   enum class Mapping : std::uint8_t {
     none,        ///< the rows are too long, or too few
@@ -25,12 +33,13 @@ struct RowPlan {
   bool wide = false;  ///< threads load and store kVector neighbours at once
   int threads = 0;    ///< a block
   std::int64_t blocks = 0;
-  int lane_rows = 0;   ///< short_rows: elements a lane has at most: 1, 2 or 8
-  int group = 1;       ///< short_rows: threads a row, a power of two
-  int tiles = 1;       ///< long_rows: of a row
-  int rounds = 1;      ///< long_rows: tiles of a warp
-  int board = 0;       ///< long_rows: values that the warps leave each other, a power of two
-  bool keeps = false;  ///< long_rows: elements wait in shared memory for the row's result, else they are read again
+  int lane_rows = 0;     ///< short_rows: elements a lane has at most: 1, 2 or 8
+  int group = 1;         ///< short_rows: threads a row, a power of two
+  int tiles = 1;         ///< long_rows: of a row
+  int rounds = 1;        ///< long_rows: tiles of a warp
+  int board = 0;         ///< long_rows: values that the warps leave each other, a power of two
+  bool in_turn = false;  ///< long_rows: a block has several rows, and asks for the next while it writes one
+  bool keeps = false;    ///< long_rows: elements wait in shared memory for the row's result, else they are read again
   std::size_t kept_bytes = 0, shared_bytes = 0;
 };
 
@@ -41,6 +50,6 @@ constexpr int most_row_threads(int inputs, std::size_t element_bytes) {
   return inputs == 1 && element_bytes <= 4 ? 1024 : 512;
 }
 
-RowPlan plan_map(const RowProblem& problem);
+RowPlan plan_map(const RowProblem& problem, const RowDevice& device);
 
 }  // namespace tally::cuda_loops

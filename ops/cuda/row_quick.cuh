@@ -9,18 +9,22 @@
 
 namespace tally::cuda_loops {
 
-/// math::exp(d) · 2^kUp before its one rounding, for d <= 0; of NaN it is anything. Products with n are exact, so they
-/// may be fused; the power of two is added to the exponent, high enough that it stays normal.
+/// The columns' weights and biases of W neighbours; 0 where there are none.
+template <class C, int W> struct ColumnRun { C weight[W], bias[W]; };
+
+/// math::exp(d) · 2^kUp before its one rounding, for d <= 0 that keep this normal; of NaN it is anything. Products with
+/// n are exact, so they may be fused; the power of two is added to the exponent, high enough that it stays normal.
 template <int kUp> TALLY_DEVICE float raised_exp(float d) {
   using Constants = math::detail::ExpConstants<float>;
   constexpr float kShift = math::detail::kShifter<float> + kUp;
-  d = gpu::max_or_nan(d, Constants::kLowest);
   const float shifted = d * static_cast<float>(1.4426950408889634) + kShift, n = shifted - kShift;
   const float head = std::fma(-n, Constants::kLn2High, d), low = n * Constants::kLn2Low, r = head - low;
   const float y = 1 + (head + (r * r * math::detail::exp_tail(r) - low));
   return math::bit_cast<float>(math::to_bits(y) + (math::to_bits(shifted) << 23));
 }
-TALLY_DEVICE float exp_of_at_most_0(float d) { return raised_exp<64>(d) * 0x1p-64f; }
+TALLY_DEVICE float exp_of_at_most_0(float d) {
+  return raised_exp<64>(gpu::max_or_nan(d, math::detail::ExpConstants<float>::kLowest)) * 0x1p-64f;
+}
 
 /// LogSumExp. A maximum of -inf has the sum 0, of NaN any; +inf does not hold.
 struct QuickLogSumExp {
@@ -64,39 +68,66 @@ template <> struct RowUnitOf<LogSumExp, float> { using type = QuickLogSumExp; };
 template <class Op, class C>
 using RowUnit = typename RowUnitOf<typename Op::Reduction, typename Op::template Element<C>>::type;
 
-/// The map of a row whose reduction held.
-template <class Op, class T> struct QuickMap {
+/// The map as it is defined, of W neighbours.
+template <class Op, class T> struct ExactMap {
   using C = Compute<T>;
   using Row = typename Op::template Row<C>;
-  TALLY_DEVICE QuickMap(const Op& op, const Row& row) : op_(op), row_(row) {}
-  TALLY_DEVICE C operator()(const C (&x)[Op::inputs], C weight, C bias) const {
-    return op_.template map<T>(x, row_, weight, bias);
+  const Op& op;
+  const Row& row;
+  template <int W>
+  TALLY_DEVICE gpu::Vector<T, W> operator()(const gpu::Vector<T, W> (&loads)[Op::inputs],
+                                            const ColumnRun<C, W>& columns) const {
+    gpu::Vector<T, W> y;
+    TALLY_UNROLL
+    for (int w = 0; w < W; ++w) {
+      C in[Op::inputs];
+      TALLY_UNROLL
+      for (int k = 0; k < Op::inputs; ++k) in[k] = convert<C>(loads[k][w]);
+      y[w] = convert<T>(op.template map<T>(in, row, columns.weight[w], columns.bias[w]));
+    }
+    return y;
   }
-
- private:
-  const Op& op_;
-  const Row& row_;
 };
 
-/// exp(x - m) / S with one reciprocal a row. Two steps of Markstein's give the correctly rounded quotient (Muller et
-/// al., Handbook of Floating-Point Arithmetic, 2nd ed., §4.7), 2^96 above the result so that no remainder underflows.
-/// Where exp rounds to a subnormal before it is divided, or the quotient may, both are done as they are defined.
+/// The map of a row whose reduction held.
+template <class Op, class T> struct QuickMap : ExactMap<Op, T> {
+  TALLY_DEVICE QuickMap(const Op& op, const typename ExactMap<Op, T>::Row& row) : ExactMap<Op, T>{op, row} {}
+};
+
+/// exp(x - m) / S with one reciprocal a row: two steps of Markstein's give the correctly rounded quotient (Muller et
+/// al., Handbook of Floating-Point Arithmetic, 2nd ed., §4.7), where no remainder underflows.
 template <class T>
 requires std::is_same_v < Compute<T>,
 float > struct QuickMap<rows::Softmax, T> {
   using Row = rows::Softmax::Row<float>;
   TALLY_DEVICE QuickMap(const rows::Softmax&, const Row& row) : row_(row), inverse_(1 / row.sum) {}
-  TALLY_DEVICE float operator()(const float (&x)[1], float, float) const {
-    const float d = x[0] - row_.max;
-    if (d < -60 && d > math::detail::ExpConstants<float>::kLowest) return exp_of_at_most_0(d) / row_.sum;
-    const float e = raised_exp<96>(d);
-    float q = e * inverse_;
-    q = std::fma(std::fma(-q, row_.sum, e), inverse_, q);
-    q = std::fma(std::fma(-q, row_.sum, e), inverse_, q);
-    return q * 0x1p-96f;
+  template <int W>
+  TALLY_DEVICE gpu::Vector<T, W> operator()(const gpu::Vector<T, W> (&loads)[1], const ColumnRun<float, W>&) const {
+    float d[W], least = 0;
+    TALLY_UNROLL
+    for (int w = 0; w < W; ++w) {
+      d[w] = convert<float>(loads[0][w]) - row_.max;
+      least = gpu::min_or_nan(least, d[w]);
+    }
+    if (!(least >= -45)) return as_defined(loads[0], row_);
+    gpu::Vector<T, W> y;
+    TALLY_UNROLL
+    for (int w = 0; w < W; ++w) {
+      const float e = raised_exp<0>(d[w]);
+      float q = e * inverse_;
+      q = std::fma(std::fma(-q, row_.sum, e), inverse_, q);
+      q = std::fma(std::fma(-q, row_.sum, e), inverse_, q);
+      y[w] = convert<T>(q);
+    }
+    return y;
   }
 
  private:
+  template <int W> TALLY_COLD static gpu::Vector<T, W> as_defined(gpu::Vector<T, W> x, Row row) {
+    TALLY_ROLLED
+    for (int w = 0; w < W; ++w) x[w] = convert<T>(math::exp(convert<float>(x[w]) - row.max) / row.sum);
+    return x;
+  }
   Row row_;
   float inverse_;
 };

@@ -28,34 +28,31 @@ template <class Op, class T> struct RowTask {
   RowPlan plan;
 
   TALLY_DEVICE const T* input(int k, std::int64_t row) const { return in[k] + row * step[k]; }
-  TALLY_DEVICE C weight_at(std::int64_t i) const { return weight ? weight[i] : C(0); }
-  TALLY_DEVICE C bias_at(std::int64_t i) const { return bias ? bias[i] : C(0); }
+  /// Of the first `left` of W columns from `at` on.
+  template <int W> TALLY_DEVICE ColumnRun<C, W> columns(std::int64_t at, std::int64_t left) const {
+    ColumnRun<C, W> run = {};
+    if (weight) read_columns(weight + at, left, run.weight);
+    if (bias) read_columns(bias + at, left, run.bias);
+    return run;
+  }
   TALLY_DEVICE Row begin(std::int64_t row, C pivot) const {
     Row known{};
     if constexpr (given) op.begin(known, kept[row], n, pivot);
     return known;
   }
-  template <class Acc> TALLY_DEVICE void finish(Row& known, std::int64_t row, const Acc& acc, C pivot) const {
+  /// One of a row's threads `stores` what is kept of it.
+  template <class Acc>
+  TALLY_DEVICE void finish(Row& known, std::int64_t row, const Acc& acc, C pivot, bool stores) const {
     op.template finish<T>(known, acc, n, pivot);
     if constexpr (!given)
-      if (kept && is_first(row)) kept[row] = acc;
+      if (kept && stores) kept[row] = acc;
   }
 
  private:
-  /// One of a row's threads, of those that finish it together.
-  TALLY_DEVICE bool is_first(std::int64_t) const {
-    return plan.mapping == RowPlan::Mapping::long_rows ? threadIdx.x == 0
-                                                       : (static_cast<int>(threadIdx.x) & (plan.group - 1)) == 0;
-  }
-};
-
-/// The map as it is defined.
-template <class Op, class T> struct ExactMap {
-  using C = Compute<T>;
-  const Op& op;
-  const typename Op::template Row<C>& row;
-  TALLY_DEVICE C operator()(const C (&x)[Op::inputs], C weight, C bias) const {
-    return op.template map<T>(x, row, weight, bias);
+  template <int W> TALLY_DEVICE static void read_columns(const C* from, std::int64_t left, C (&to)[W]) {
+    TALLY_UNROLL
+    for (int w = 0; w < W; ++w)
+      if (w < left) to[w] = from[w];
   }
 };
 

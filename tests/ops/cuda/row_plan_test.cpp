@@ -12,7 +12,7 @@ namespace {
 using Mapping = RowPlan::Mapping;
 
 RowPlan plan_of(std::int64_t rows, std::int64_t n, int inputs = 1, std::size_t bytes = 4) {
-  return plan_map({.rows = rows, .n = n, .inputs = inputs, .element_bytes = bytes, .partial_bytes = 2 * bytes});
+  return plan_map({.rows = rows, .n = n, .inputs = inputs, .element_bytes = bytes, .partial_bytes = 2 * bytes}, {});
 }
 
 TEST(RowPlan, EveryRowAndElementHasAThread) {
@@ -31,7 +31,7 @@ TEST(RowPlan, EveryRowAndElementHasAThread) {
             EXPECT_GE(plan.blocks * of_block, rows);
             EXPECT_LT((plan.blocks - 1) * of_block, rows);
           } else {
-            EXPECT_EQ(plan.blocks, rows);
+            EXPECT_EQ(plan.blocks, plan.in_turn ? std::min<std::int64_t>(rows, 132) : rows);
             EXPECT_LE(plan.threads, most_row_threads(inputs, bytes));
             const int warps = plan.threads / 32;
             EXPECT_GE(std::int64_t{plan.rounds} * warps * kTile, n);
@@ -54,6 +54,9 @@ TEST(RowPlan, NamedShapes) {
   EXPECT_EQ(vocabulary.rounds, 2);
   EXPECT_EQ(vocabulary.threads, 25 * 32);
   EXPECT_TRUE(vocabulary.keeps);
+  EXPECT_TRUE(vocabulary.in_turn);
+  EXPECT_EQ(vocabulary.blocks, 132);
+  EXPECT_FALSE(plan_of(8192, 8192).in_turn);
   EXPECT_FALSE(vocabulary.wide);
   EXPECT_TRUE(plan_of(8192, 8192).wide);
   EXPECT_FALSE(plan_of(4096, 200'000).keeps);

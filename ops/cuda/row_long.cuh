@@ -1,0 +1,256 @@
+// Ops on long rows: a block a row, a warp a tile at a time. Its threads leave what they read in shared memory until the
+// row's result is there, each where only it looks, or read it again. Where a multiprocessor has room for one row alone,
+// a block has several rows in turn and asks for the next one's elements as the places of this one's become free.
+#pragma once
+
+#include <tally/ops/cuda/row_task.cuh>
+
+namespace tally::cuda_loops {
+
+/// How the threads of a warp share a tile: in pass p thread t has kWidth lanes from lane(p) on.
+template <int kWidth> struct RowShare {
+  static constexpr int kPasses = kVector / kWidth;
+  TALLY_DEVICE static int lane(int pass) { return (kWarp * pass + static_cast<int>(threadIdx.x % kWarp)) * kWidth; }
+};
+
+/// The tile's values merged within small groups of threads: then each has number `place` of 32.
+template <class U, int kWidth, class Op> TALLY_DEVICE typename U::Value narrowed(const Op& op, typename U::Value* v) {
+  constexpr int kPasses = RowShare<kWidth>::kPasses;
+  merge_across<U, kPasses>(op, v, 1, kPasses);
+  return v[0];
+}
+template <int kWidth> TALLY_DEVICE int place() {
+  constexpr int kPasses = RowShare<kWidth>::kPasses;
+  const int t = static_cast<int>(threadIdx.x % kWarp);
+  return t % kPasses * (kWarp / kPasses) + t / kPasses;
+}
+/// The tree over those 32, left in the warp's first thread.
+template <class U, int kWidth, class Op> TALLY_DEVICE typename U::Value of_tile(const Op& op, typename U::Value v) {
+  constexpr int kPasses = RowShare<kWidth>::kPasses;
+  merge_across<U, 1>(op, &v, kPasses, kWarp);
+  merge_across<U, 1>(op, &v, 1, kPasses);
+  return v;
+}
+
+/// The tree over board[0..size), a power of two, of a block; `board` has room for twice as many. All threads get it.
+template <class U, class Op>
+TALLY_DEVICE typename U::Value across_board(const Op& op, typename U::Value* board, int size) {
+  const int threads = static_cast<int>(blockDim.x), thread = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  TALLY_ROLLED
+  while (size > kWarp) {
+    typename U::Value* next = board + size;
+    size /= 2;
+    TALLY_ROLLED
+    for (int i = thread; i < size; i += threads) next[i] = U::merge(op, board[2 * i], board[2 * i + 1]);
+    board = next;
+    __syncthreads();
+  }
+  typename U::Value* result = board + size;
+  if (thread < kWarp) {
+    typename U::Value v = thread < size ? board[thread] : U::nothing(op);
+    merge_across<U, 1>(op, &v, 1, size);
+    if (thread == 0) *result = v;
+  }
+  __syncthreads();
+  return *result;
+}
+
+/// One row as its block's threads see it.
+template <class Op, class T, int kWidth> struct LongRow {
+  using C = Compute<T>;
+  using Load = gpu::Vector<T, kWidth>;
+  using Row = typename RowTask<Op, T>::Row;
+  static constexpr int kPasses = RowShare<kWidth>::kPasses;
+
+  const RowTask<Op, T>& task;
+  std::int64_t row;
+
+  TALLY_DEVICE static int warps() { return static_cast<int>(blockDim.x / kWarp); }
+  TALLY_DEVICE static int tile(int round) { return round * warps() + static_cast<int>(threadIdx.x / kWarp); }
+  /// The first element of a thread's lanes of a pass.
+  TALLY_DEVICE static int at(int round, int pass) { return tile(round) * kTile + RowShare<kWidth>::lane(pass); }
+  /// Where element j of these lanes waits; the next ones are blockDim.x apart.
+  TALLY_DEVICE Load* kept(int round, int input, int pass, int j) const {
+    Load* all = reinterpret_cast<Load*>(gpu::shared_memory<unsigned char>());
+    return all + (((round * Op::inputs + input) * kPasses + pass) * kPerLane + j) * static_cast<int>(blockDim.x) +
+           threadIdx.x;
+  }
+
+  /// Asks for all elements, or one round's lanes, into where they wait.
+  TALLY_DEVICE void fetch(int round, int pass, int j) const {
+    const int at = LongRow::at(round, pass) + kLanes * j;
+    if (at >= static_cast<int>(task.n)) return;
+    TALLY_UNROLL
+    for (int k = 0; k < Op::inputs; ++k)
+      gpu::copy_async(kept(round, k, pass, j), reinterpret_cast<const Load*>(task.input(k, row) + at));
+  }
+  TALLY_DEVICE void fetch() const {
+    TALLY_ROLLED
+    for (int round = 0; round < task.plan.rounds && tile(round) < task.plan.tiles; ++round) TALLY_ROLLED
+    for (int p = 0; p < kPasses; ++p) {
+      TALLY_UNROLL
+      for (int j = 0; j < kPerLane; ++j) fetch(round, p, j);
+    }
+  }
+
+  /// The thread's part of a tile in U. `waits`: its elements are in shared memory, else they are read and, as planned,
+  /// left there.
+  template <class U> TALLY_DEVICE typename U::Value fold_tile(int round, const Row& known, C pivot, bool waits) const {
+    using E = typename Op::template Element<C>;
+    const int first = tile(round) * kTile, n = static_cast<int>(task.n);
+    const bool whole = n - first >= kTile;
+    Load loads[kPasses][Op::inputs][kPerLane];
+    if (waits) {
+      TALLY_UNROLL
+      for (int p = 0; p < kPasses; ++p) {
+        TALLY_UNROLL
+        for (int k = 0; k < Op::inputs; ++k) {
+          TALLY_UNROLL
+          for (int j = 0; j < kPerLane; ++j) loads[p][k][j] = *kept(round, k, p, j);
+        }
+      }
+    } else {
+      TALLY_UNROLL
+      for (int p = 0; p < kPasses; ++p) {
+        const int from = at(round, p), left = n - from;
+        TALLY_UNROLL
+        for (int k = 0; k < Op::inputs; ++k) {
+          const T* x = task.input(k, row) + from;
+          TALLY_UNROLL
+          for (int j = 0; j < kPerLane; ++j)
+            loads[p][k][j] =
+                kLanes * j < left ? gpu::load_streaming(reinterpret_cast<const Load*>(x + kLanes * j)) : Load{};
+        }
+      }
+      if (task.plan.keeps) {
+        TALLY_UNROLL
+        for (int p = 0; p < kPasses; ++p) {
+          TALLY_UNROLL
+          for (int k = 0; k < Op::inputs; ++k) {
+            TALLY_UNROLL
+            for (int j = 0; j < kPerLane; ++j) *kept(round, k, p, j) = loads[p][k][j];
+          }
+        }
+      }
+    }
+    typename U::Value v[kPasses];
+    TALLY_UNROLL
+    for (int p = 0; p < kPasses; ++p) {
+      const int from = at(round, p), left = n - from;
+      E x[kWidth][kPerLane];
+      TALLY_UNROLL
+      for (int j = 0; j < kPerLane; ++j) {
+        const auto columns = task.template columns<kWidth>(from + kLanes * j, left - kLanes * j);
+        TALLY_UNROLL
+        for (int w = 0; w < kWidth; ++w) {
+          C in[Op::inputs];
+          TALLY_UNROLL
+          for (int k = 0; k < Op::inputs; ++k) in[k] = convert<C>(loads[p][k][j][w]);
+          x[w][j] = task.op.template element<T>(in, known, columns.weight[w]);
+        }
+      }
+      typename U::Value lanes[kWidth];
+      TALLY_UNROLL
+      for (int w = 0; w < kWidth; ++w) {
+        const int count = whole ? kPerLane : lane_length<kPerLane>(left - w);
+        lanes[w] = whole ? U::template lane<kPerLane>(task.reduction, x[w], kPerLane, from + w, E(pivot))
+                         : U::template lane<kPerLane>(task.reduction, x[w], count, from + w, E(pivot));
+      }
+      merge_within<U, kWidth>(task.reduction, lanes);
+      v[p] = lanes[0];
+    }
+    return narrowed<U, kWidth>(task.reduction, v);
+  }
+
+  /// The row's accumulator in U. `spread`: each thread has one value for the board, else each tile.
+  template <class U>
+  TALLY_DEVICE typename U::Value reduce(const Row& known, C pivot, bool waits, bool spread,
+                                        typename U::Value* board) const {
+    const int threads = static_cast<int>(blockDim.x), tiles = task.plan.tiles;
+    const int size = spread ? task.plan.board : static_cast<int>(power_of_two_at_least(tiles));
+    for (int i = (spread ? threads : tiles) + static_cast<int>(threadIdx.x); i < size; i += threads)
+      board[i] = U::nothing(task.reduction);
+    TALLY_ROLLED
+    for (int round = 0; round < task.plan.rounds && tile(round) < tiles; ++round) {
+      const auto mine = fold_tile<U>(round, known, pivot, waits);
+      if (spread) {
+        board[tile(round) * kWarp + place<kWidth>()] = mine;
+      } else {
+        const auto whole = of_tile<U, kWidth>(task.reduction, mine);
+        if (threadIdx.x % kWarp == 0) board[tile(round)] = whole;
+      }
+    }
+    return across_board<U>(task.reduction, board, size);
+  }
+
+  /// Writes the results. Into places that are free then come the elements of `next`, where it is a row.
+  template <class Map> TALLY_DEVICE void write(const Map& map, const LongRow& next) const {
+    const int n = static_cast<int>(task.n);
+    const bool fetches = next.row < task.rows;
+    TALLY_ROLLED
+    for (int round = 0; round < task.plan.rounds && tile(round) < task.plan.tiles; ++round) TALLY_ROLLED
+    for (int p = 0; p < kPasses; ++p) {
+      const int from = at(round, p), left = n - from;
+      T* to = task.out + row * task.n + from;
+#if defined(__CUDACC__)
+#pragma unroll 4
+#endif
+      for (int j = 0; j < kPerLane; ++j) {
+        if (kLanes * j >= left) continue;
+        Load loads[Op::inputs];
+        TALLY_UNROLL
+        for (int k = 0; k < Op::inputs; ++k)
+          loads[k] =
+              task.plan.keeps
+                  ? *kept(round, k, p, j)
+                  : gpu::load_streaming(reinterpret_cast<const Load*>(task.input(k, row) + from) + kLanes / kWidth * j);
+        if (fetches) next.fetch(round, p, j);
+        const auto columns = task.template columns<kWidth>(from + kLanes * j, left - kLanes * j);
+        gpu::store_streaming(reinterpret_cast<Load*>(to + kLanes * j), map(loads, columns));
+      }
+    }
+  }
+};
+
+/// A row with all the op's care.
+template <class Op, class T, int kWidth>
+TALLY_COLD void exact_long_row(const LongRow<Op, T, kWidth>& here, typename RowTask<Op, T>::Row known, Compute<T> pivot,
+                               void* board, const LongRow<Op, T, kWidth>& next) {
+  using U = Exact<typename Op::Reduction, typename Op::template Element<Compute<T>>>;
+  __syncthreads();
+  const auto total =
+      here.template reduce<U>(known, pivot, here.task.plan.keeps, false, static_cast<typename U::Value*>(board));
+  here.task.finish(known, here.row, U::pack(total), pivot, threadIdx.x == 0);
+  here.write(ExactMap<Op, T>{here.task.op, known}, next);
+}
+
+template <class Op, class T, int kWidth>
+__global__ void __launch_bounds__(most_row_threads(Op::inputs, sizeof(T)))
+    map_long_rows(const TALLY_GRID_CONSTANT RowTask<Op, T> task) {
+  using U = RowUnit<Op, Compute<T>>;
+  using Row = LongRow<Op, T, kWidth>;
+  void* board = gpu::shared_memory<unsigned char>() + task.plan.kept_bytes;
+  const bool in_turn = task.plan.in_turn;
+  if (in_turn) Row{task, blockIdx.x}.fetch();
+  TALLY_ROLLED
+  for (std::int64_t row = blockIdx.x; row < task.rows; row += gridDim.x) {
+    const Row here{task, row}, next{task, in_turn ? row + gridDim.x : task.rows};
+    const Compute<T> pivot = convert<Compute<T>>(*task.input(0, row));
+    typename RowTask<Op, T>::Row known = task.begin(row, pivot);
+    if (in_turn) gpu::wait_for_copies();
+    const auto total =
+        here.template reduce<U>(known, pivot, in_turn, task.plan.rounds == 1, static_cast<typename U::Value*>(board));
+    if constexpr (U::checked)
+      if (!U::holds(total)) {
+        exact_long_row(here, known, pivot, board, next);
+        __syncthreads();
+        continue;
+      }
+    task.finish(known, row, U::pack(total), pivot, threadIdx.x == 0);
+    here.write(QuickMap<Op, T>{task.op, known}, next);
+    if (in_turn) __syncthreads();  // the board
+  }
+}
+
+}  // namespace tally::cuda_loops
