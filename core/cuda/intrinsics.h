@@ -107,6 +107,21 @@ template <class T> __device__ __forceinline__ void store_vector(T* address, cons
   store_streaming(reinterpret_cast<Vector<T>*>(address), vector);
 }
 
+/// Adds one to `counter`, which goes back to 0 after `most`; what it was before. Whoever counts later sees what this
+/// thread, and by a barrier its block, has written (atom.acq_rel).
+__device__ __forceinline__ unsigned count_in(unsigned* counter, unsigned most) {
+#if defined(TALLY_SIMT) || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 700
+  __threadfence();
+  const unsigned before = atomicInc(counter, most);
+  __threadfence();
+  return before;
+#else
+  unsigned before;
+  asm volatile("atom.acq_rel.gpu.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(most) : "memory");
+  return before;
+#endif
+}
+
 /// The larger and the smaller of two floats; NaN if one is. Of two zeros either may be it.
 __device__ __forceinline__ float max_or_nan(float a, float b) {
 #if defined(TALLY_SIMT) || !defined(__CUDA_ARCH__) || __CUDA_ARCH__ < 800

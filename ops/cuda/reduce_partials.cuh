@@ -104,12 +104,10 @@ TALLY_DEVICE std::int64_t power_of_two_at_least(std::int64_t n) {
 /// The ticket is left at zero.
 TALLY_DEVICE bool is_last_block(unsigned* ticket, std::int64_t blocks, bool& last) {
   if (threadIdx.x == 0) {
-    __threadfence();
     const unsigned most = static_cast<unsigned>(blocks - 1);
-    last = atomicInc(ticket, most) == most;
+    last = gpu::count_in(ticket, most) == most;
   }
   __syncthreads();
-  if (last) __threadfence();
   return last;
 }
 
