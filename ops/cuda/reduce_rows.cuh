@@ -39,6 +39,31 @@ TALLY_COLD ShareOfTile<U, kWidth> read_any_tile(const Task<Op, T>& task, const T
   return share;
 }
 
+/// The last tile of a list in one piece, of whole vectors: as the others, all loads at once.
+template <class U, int kWidth, class Op, class T>
+TALLY_COLD ShareOfTile<U, kWidth> read_last_tile(const Task<Op, T>& task, const T* x, Compute<T> pivot,
+                                                 std::int64_t tile) {
+  using S = Share<kWidth>;
+  using Load = gpu::Vector<T, kWidth>;
+  constexpr int kLoads = S::kPasses * kPerLane;  // as below
+  const std::int64_t first = tile * kTile;
+  const int count = static_cast<int>(task.n - first), left = count - S::lane(0);
+  const T* from = x + first + S::lane(0);
+  Load loads[kLoads];
+  TALLY_UNROLL
+  for (int i = 0; i < kLoads; ++i)
+    loads[i] = i * S::kStep < left ? gpu::load_streaming(reinterpret_cast<const Load*>(from + i * S::kStep)) : Load{};
+  ShareOfTile<U, kWidth> share;
+  TALLY_UNROLL
+  for (int p = 0; p < S::kPasses; ++p) {
+    Load rows[kPerLane];
+    TALLY_UNROLL
+    for (int j = 0; j < kPerLane; ++j) rows[j] = loads[S::kPasses * j + p];
+    share.passes[p] = fold_lanes<U, false>(task.op, rows, first, S::lane(p), count, pivot);
+  }
+  return share;
+}
+
 /// A whole tile in one piece, or in a few of one stride.
 template <class U, int kWidth, class Op, class T>
 TALLY_DEVICE ShareOfTile<U, kWidth> read_whole_tile(const Task<Op, T>& task, const T* x, Compute<T> pivot,
@@ -108,7 +133,15 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
     ShareOfTile<U, kWidth> share;
     TALLY_UNROLL
     for (int p = 0; p < S::kPasses; ++p) share.passes[p] = U::nothing(task.op);
-    if (done + mine_of_round < end) share = read_any_tile<U, kWidth>(task, x, pivot, done + mine_of_round);
+    if (done + mine_of_round < end) {
+      const std::int64_t tile = done + mine_of_round;
+      if constexpr (U::heavy)
+        share = read_any_tile<U, kWidth>(task, x, pivot, tile);
+      else if (dense && (tile + 1) * kTile > task.n && task.n % kWidth == 0)
+        share = read_last_tile<U, kWidth>(task, x, pivot, tile);
+      else
+        share = read_any_tile<U, kWidth>(task, x, pivot, tile);
+    }
     add(share);
   }
   if constexpr (U::any_order) merge_across<U, 1>(task.op, &mine, 1, kWarp);
