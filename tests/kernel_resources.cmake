@@ -16,7 +16,7 @@ foreach(kernel IN LISTS kernels)
   set(local ${CMAKE_MATCH_4})
   set(stack_limit 0)
   set(register_limit 255)
-  if(name MATCHES "reduce_(rows|short_rows|columns)")
+  if(name MATCHES "reduce_(rows|short_rows|columns|small_slabs|slabs)")
     # What their hot loops leave to functions: exact units with the counters of a binary tree, and the last block's merge.
     set(stack_limit 3072)
     set(register_limit 80)  # three blocks of 256 threads

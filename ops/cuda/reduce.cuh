@@ -10,6 +10,8 @@
 #include <tally/ops/cuda/reduce_quick.cuh>
 #include <tally/ops/cuda/reduce_rows.cuh>
 #include <tally/ops/cuda/reduce_short_rows.cuh>
+#include <tally/ops/cuda/reduce_slabs.cuh>
+#include <tally/ops/cuda/reduce_small_slabs.cuh>
 
 namespace tally::cuda_loops {
 
@@ -17,6 +19,14 @@ namespace tally::cuda_loops {
 template <class U, class Partial> std::size_t stack_bytes(int levels, int values) {
   return static_cast<std::size_t>(levels) *
          std::max(static_cast<std::size_t>(values) * sizeof(typename U::Value), sizeof(Partial));
+}
+
+/// Of a block of the kernel for slabs: its values and the binary counters of its lists, also where they turn exact.
+template <class U, class Partial> std::size_t slab_bytes(const Plan& plan) {
+  constexpr int kFiner = finer_steps<U, Partial>();
+  const int quick = (plan.depth + plan.levels) * static_cast<int>(sizeof(typename U::Value));
+  const int exact = ((plan.depth >> kFiner) + plan.levels + kFiner) * static_cast<int>(sizeof(Partial));
+  return static_cast<std::size_t>(plan.slices * plan.across * std::max(quick, exact));
 }
 
 template <class Op, class T> void reduce(const Op& op, const Lists& lists, const T* x, const Results<Op, T>& out) {
@@ -28,6 +38,8 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
                                       .address = reinterpret_cast<std::uintptr_t>(x),
                                       .row_width = kRowWidth,
                                       .column_width = kColumns,
+                                      .column_blocks = U::column_blocks(kColumns),
+                                      .value_bytes = sizeof(typename U::Value),
                                       .heavy = U::heavy},
                                      limits());
   if (plan.blocks == 0) return;
@@ -70,6 +82,14 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
       }
       if (plan.rows == 1) return gpu::launch(reduce_columns<Op, T, 1, 1>, grid, task);
       return gpu::launch(reduce_columns<Op, T, 1, kRowsOfTile>, grid, task);
+    case Plan::Mapping::small_slabs:
+      grid.shared_bytes = static_cast<std::size_t>(plan.shared) * sizeof(T);
+      return gpu::launch(reduce_small_slabs<Op, T>, grid, task);
+    case Plan::Mapping::slabs:
+      grid.shared_bytes = slab_bytes<U, Partial>(plan);
+      if constexpr (kColumns > 1)
+        if (plan.width == kColumns) return gpu::launch(reduce_slabs<Op, T, kColumns>, grid, task);
+      return gpu::launch(reduce_slabs<Op, T, 1>, grid, task);
   }
 }
 

@@ -1,32 +1,7 @@
-#include <tally/ops/cuda/reduce_plan.h>
-
-#include <algorithm>
-#include <bit>
-
-#include <tally/ops/reduction.h>
+#include <tally/ops/cuda/reduce_plan_parts.h>
 
 namespace tally::cuda_loops {
 namespace {
-
-constexpr int kWarp = 32, kThreads = 256, kWarps = kThreads / kWarp;
-
-std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
-std::int64_t power_of_two(std::int64_t at_least) {
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(at_least, 1))));
-}
-
-// Whether every stride but the innermost is a multiple of `width`.
-bool outer_strides_fit(const Strided<1>& walk, int width) {
-  for (int d = 0; d + 1 < walk.rank; ++d)
-    if (walk.strides[0][d] % width != 0) return false;
-  return true;
-}
-bool strides_fit(const Strided<1>& walk, int width) {
-  return outer_strides_fit(walk, width) && (walk.rank == 0 || walk.inner_stride(0) % width == 0);
-}
-bool address_fits(const Problem& p, int width) {
-  return p.address % (p.element_bytes * static_cast<std::size_t>(width)) == 0;
-}
 
 bool rows_fit_vectors(const Problem& p, int width) {
   const Strided<1>& list = p.lists.reduced;
@@ -34,15 +9,6 @@ bool rows_fit_vectors(const Problem& p, int width) {
   if (list.inner_stride(0) != 1 || !outer_strides_fit(list, width)) return false;
   if (list.rank > 1 && list.inner() % width != 0) return false;
   return p.lists.outputs() == 1 || strides_fit(p.lists.kept, width);
-}
-
-// Lists of several dims have kernels for single loads and whole tiles only.
-bool columns_fit_vectors(const Problem& p) {
-  const Strided<1>& kept = p.lists.kept;
-  const int width = p.column_width;
-  if (p.lists.reduced.rank > 1) return false;
-  return address_fits(p, width) && kept.inner_stride(0) == 1 && kept.inner() % width == 0 &&
-         outer_strides_fit(kept, width) && strides_fit(p.lists.reduced, width);
 }
 
 // How many warps should share `steps` steps of each of `lists` lists: few steps go to as many warps; many leave each
@@ -100,7 +66,9 @@ Plan plan_columns(const Problem& p, const Limits& limits) {
   plan.steps = tiles * steps_of_tile;
   plan.column_blocks = parts(inner, static_cast<std::int64_t>(plan.across) * width);
   const std::int64_t strips = p.lists.outputs() / inner * plan.column_blocks;
-  plan.run = power_of_two(parts(plan.steps, warps_for(strips, plan.steps, limits.few, limits.blocks * kWarps)));
+  // Where four blocks fit, half as many are all there at once; three would leave an odd rest.
+  const std::int64_t most = limits.blocks * kWarps / (p.column_blocks > 3 ? 2 : 1);
+  plan.run = power_of_two(parts(plan.steps, warps_for(strips, plan.steps, limits.few, most)));
   while (parts(plan.steps, plan.run * kWarps) > limits.splits) plan.run *= 2;
   const std::int64_t warps = parts(plan.steps, plan.run);
   plan.warps_per_list = static_cast<int>(power_of_two(std::min<std::int64_t>(warps, kWarps)));
@@ -131,8 +99,8 @@ Plan plan(const Problem& p, const Limits& limits) {
   if (n == 0) return plan_short_rows(p, limits);
   // Neighbours in memory go to neighbouring threads: along the lists, or across them if that step is the shorter one.
   if (limits.columns && kept != 0 && (reduced == 0 || kept < reduced)) {
-    const Plan columns = plan_columns(p, limits);
-    if (p.lists.outputs() * n >= 64) return columns;
+    const bool slabs = limits.slabs && prefers_slabs(p);
+    if (p.lists.outputs() * n >= 64) return slabs ? plan_slabs(p, limits) : plan_columns(p, limits);
   }
   if (limits.short_rows && (n <= kLanes || (n <= kTile && p.lists.reduced.rank <= 1)))
     return plan_short_rows(p, limits);

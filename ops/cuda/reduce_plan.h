@@ -20,21 +20,28 @@ constexpr int column_lanes(int rows) { return kRowsOfTile / rows; }
 /// Lists, of the `width` that a thread of the column kernel loads at once, that it is left with after the exchange.
 constexpr int column_values(int width) { return width == 8 ? 2 : 1; }
 
+/// Neighbouring lane positions that a thread of the kernels for slabs merges.
+constexpr int kSlabPositions = 8;
+
 /// What there is to reduce, and what the kernels of the op and type at hand can do.
 struct Problem {
   Lists lists;
   std::size_t element_bytes = 4;
-  std::uintptr_t address = 0;  ///< of the first element
-  int row_width = 4;           ///< neighbours that a thread of the kernel for long rows loads at once where it can
-  int column_width = 4;        ///< lists that a thread of the column kernel takes side by side where it can
-  bool heavy = false;          ///< the op has no kernels for lengths between a row of lanes and a tile
+  std::uintptr_t address = 0;   ///< of the first element
+  int row_width = 4;            ///< neighbours that a thread of the kernel for long rows loads at once where it can
+  int column_width = 4;         ///< lists that a thread of the column kernel takes side by side where it can
+  int column_blocks = 3;        ///< that a multiprocessor holds of the column kernel
+  std::size_t value_bytes = 4;  ///< of a lane's value
+  bool heavy = false;           ///< the op has no kernels for lengths between a row of lanes and a tile
 };
 
 struct Plan {
   enum class Mapping : std::uint8_t {
-    rows,        ///< a warp takes a run of tiles; the warps of a block, then blocks, share a list
-    short_rows,  ///< lists of one tile (or of nothing): up to a warp takes several lists
-    columns,     ///< a warp takes a strip of lists side by side
+    rows,         ///< a warp takes a run of tiles; the warps of a block, then blocks, share a list
+    short_rows,   ///< lists of one tile (or of nothing): up to a warp takes several lists
+    columns,      ///< a warp takes a strip of lists side by side
+    small_slabs,  ///< lists of at most 128 side by side, few or badly aligned: a block takes several slices of them
+    slabs,        ///< longer ones: the same, or a part of a slice
   };
   Mapping mapping = Mapping::rows;
   int width = 1;      ///< neighbours in memory that a thread loads at once: elements, in `columns` lists
@@ -45,7 +52,7 @@ struct Plan {
 
   int warps_per_list = 1;  ///< rows, columns (a strip): of a block, a power of two
   int rows = kRowsOfTile;  ///< short_rows, columns: elements a lane has at most; 1, 2, 4 or 8
-  int group = 1;           ///< short_rows: threads a list, a power of two
+  int group = 1;           ///< short_rows, slabs: threads a list, a power of two
 
   int across = 1;                  ///< columns: threads side by side, a power of two
   int step_bits = 0;               ///< columns: a tile has 2^step_bits steps
@@ -53,6 +60,15 @@ struct Plan {
   std::int64_t column_blocks = 1;  ///< columns: strips across one row of lists
   int levels = 1;                  ///< columns: of a warp's binary counter
   int board = 0;                   ///< columns: partial results that a block's warps leave each other
+
+  int depth = 1;      ///< slabs: lane positions of a list that a block has at once
+  int slices = 1;     ///< slabs: runs of `across` lists, now any number, that a block has at once
+  bool flat = false;  ///< slabs: nothing lies between the lists, so that memory is read from one end to the other
+  int loads = 1;      ///< slabs: of a piece of memory: all of it if flat (of a slice), else those of one lane position
+  int pitch = 1;      ///< small_slabs: from element to element of a list in shared memory
+  int shared = 0;     ///< small_slabs: elements in shared memory
+  int own = kSlabPositions;  ///< small_slabs: lane positions a thread merges
+  int gather = 1;            ///< slabs: blocks whose partial results come together first, a power of two
 
   std::int64_t partials = 0, tickets = 0;
 };
@@ -63,7 +79,7 @@ struct Limits {
   std::int64_t warps = 32768;  ///< rows: beyond so many warps, parts are no longer made smaller
   std::int64_t blocks = 1024;  ///< columns: the same for blocks
   std::int64_t splits = 2048;  ///< blocks a list
-  bool vectors = true, columns = true, short_rows = true;
+  bool vectors = true, columns = true, short_rows = true, slabs = true;
 };
 Limits& limits();
 

@@ -144,6 +144,30 @@ struct QuickProd {
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
     return in_range({a.m * b.m, a.e + b.e, a.zeros + b.zeros});
   }
+  TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[kPerLane], int count, int) {
+    float v[kPerLane], least = 1, most = 1;
+    TALLY_UNROLL
+    for (int k = 0; k < kPerLane; ++k) {
+      v[k] = k < count ? x[k] : 1;
+      least = std::fmin(least, math::abs(v[k]));
+      most = std::fmax(most, math::abs(v[k]));
+    }
+    const bool moderate =
+        least >= 0x1p-15f && most <= 0x1p15f;  // as above: no product of some of them leaves the range
+    Value each[kPerLane];
+    if (moderate) {
+      const float product = ((v[0] * v[1]) * (v[2] * v[3])) * ((v[4] * v[5]) * (v[6] * v[7]));
+      return in_range({product, 0, 0});
+    }
+    TALLY_UNROLL
+    for (int k = 0; k < kPerLane; ++k) each[k] = k < count ? factor(x[k]) : nothing(op);
+    TALLY_UNROLL
+    for (int step = 1; step < kPerLane; step *= 2) {
+      TALLY_UNROLL
+      for (int k = 0; k < kPerLane; k += 2 * step) each[k] = merge(op, each[k], each[k + step]);
+    }
+    return each[0];
+  }
   TALLY_DEVICE static bool holds(const Value& a) { return a.m == a.m; }
   TALLY_DEVICE static Value unpack(const Prod::Factors<float>& a) {
     const bool plain = math::isfinite(a.product.m) && a.zeros <= INT32_MAX / 2048;
@@ -208,6 +232,18 @@ template <bool Largest> struct QuickExtreme {
       return {nan ? NAN : value, static_cast<int>(first) + at};
     }
   }
+  TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[kPerLane], int count, int first) {
+    Value best = nothing(op);
+    bool nan = false;
+    TALLY_UNROLL
+    for (int k = 0; k < kPerLane; ++k)
+      if (k < count) {
+        nan |= math::isnan(x[k]);
+        if (k == 0 || (Largest ? x[k] > best.value : x[k] < best.value)) best = {x[k], first + k};
+      }
+    if (nan) best.value = NAN;
+    return best;
+  }
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
     const bool beats = Largest ? b.value > a.value : b.value < a.value;
     return beats || (b.value == a.value && b.index < a.index) || math::isnan(b.value) ? b : a;
@@ -256,6 +292,9 @@ template <bool Largest> struct QuickShared {
       }
       return {value, ties};
     }
+  }
+  TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[kPerLane], int count, int) {
+    return lane<kPerLane>(op, x, count, 0, 0);
   }
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
     const bool beats = (Largest ? b.value > a.value : b.value < a.value) || math::isnan(b.value);

@@ -51,10 +51,17 @@ template <class Op, class C> struct Exact {
   TALLY_DEVICE static Value lane(const Op& op, const C (&x)[kPerLane], int count, std::int64_t first, C pivot) {
     return count > 0 ? F::some(F::lane(op, x, count, first, pivot)) : F::nothing(op);
   }
+  // Optional: neighbours(op, x, count, first), the tree over kPerLane neighbouring lanes of one element each, of which
+  // the first `count` exist, maybe none.
   TALLY_DEVICE static Value merge(const Op& op, const Value& a, const Value& b) { return F::merge(op, a, b); }
   TALLY_DEVICE static bool holds(const Value&) { return true; }
   TALLY_DEVICE static Value unpack(const Value& partial) { return partial; }
   TALLY_DEVICE static Value pack(const Value& value) { return value; }
+};
+
+template <class U, class Op, class C>
+concept has_neighbours = requires(const Op& op, const C (&x)[kPerLane]) {
+  U::neighbours(op, x, 1, 0);
 };
 
 template <class Op, class C> struct UnitOf { using type = Exact<Op, C>; };

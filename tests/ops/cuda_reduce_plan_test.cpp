@@ -19,13 +19,71 @@ Strided<1> walk(const Shape& sizes, const Shape& strides) { return Strided<1>(si
 
 Problem rows(std::int64_t lists, std::int64_t n) { return {.lists = {walk({lists}, {n}), walk({n}, {1})}}; }
 Problem columns(std::int64_t n, std::int64_t lists) { return {.lists = {walk({lists}, {1}), walk({n}, {lists})}}; }
+// The middle dim of outer x n x inner, whose rows are `step` apart.
+Problem middle(std::int64_t outer, std::int64_t n, std::int64_t inner, std::int64_t step) {
+  return {.lists = {walk({outer, inner}, {n * step, 1}), walk({n}, {step})}};
+}
+Problem middle(std::int64_t outer, std::int64_t n, std::int64_t inner) { return middle(outer, n, inner, inner); }
+
+bool is_power(std::int64_t k) { return k > 0 && (k & (k - 1)) == 0; }
+
+// Slabs: every list is in one window of one block, every lane position in one step, and all of a step in shared memory.
+void expect_whole_slabs(const Problem& problem, const Plan& p) {
+  const std::int64_t n = problem.lists.length(), inner = problem.lists.kept.inner();
+  const std::int64_t slices = problem.lists.outputs() / inner,
+                     units = (slices + p.slices - 1) / p.slices * p.column_blocks;
+  ASSERT_GE(p.column_blocks * p.across, inner);
+  ASSERT_LT((p.column_blocks - 1) * p.across, inner);
+  if (p.column_blocks > 1) {
+    ASSERT_EQ(p.slices, 1);
+    ASSERT_FALSE(p.flat);
+  }
+  if (p.flat) {
+    ASSERT_EQ(p.across, problem.lists.reduced.inner_stride(0));
+  }
+  ASSERT_TRUE(is_power(p.group));
+  ASSERT_LE(p.group, 32);
+  ASSERT_GE(p.group * p.own, p.depth);
+  ASSERT_TRUE(p.own == kSlabPositions || (p.mapping == Mapping::small_slabs && p.own < 2 * n));
+  ASSERT_EQ(p.blocks, units * p.splits);
+  const std::int64_t pieces = !p.flat ? p.depth : p.mapping == Mapping::small_slabs ? 1 : p.slices;
+  const std::int64_t piece = !p.flat ? p.across : p.depth * p.across * (pieces == 1 ? p.slices : 1);
+  ASSERT_GE(p.loads * p.width, piece);  // and what misalignment adds
+  ASSERT_LT(p.loads * p.width, piece + 2 * p.width);
+  if ((problem.address / problem.element_bytes) % static_cast<std::size_t>(p.width) != 0) {
+    ASSERT_GE(p.loads * p.width, piece + p.width - 1);
+  }
+  if (p.mapping == Mapping::small_slabs) {
+    ASSERT_LE(n, kLanes);
+    ASSERT_EQ(p.depth, n);
+    ASSERT_EQ(p.width * problem.element_bytes, 16);
+    ASSERT_GE(p.shared, p.flat ? piece + p.width : (n - 1) * p.pitch + p.across + p.width);
+    ASSERT_EQ((p.pitch - problem.lists.reduced.inner_stride(0)) % p.width, 0);
+    ASSERT_LE(p.shared * problem.element_bytes, 48u << 10);
+    return;
+  }
+  ASSERT_TRUE(is_power(p.depth));
+  ASSERT_GE(p.depth, kSlabPositions);
+  ASSERT_LE(p.depth, kLanes);
+  ASSERT_GE(p.steps * p.depth, n <= kTile ? std::min<std::int64_t>(n, kLanes) : (n + kTile - 1) / kTile * kLanes);
+  if (p.slices > 1) {
+    ASSERT_EQ(p.steps, 1);
+  }
+  ASSERT_TRUE(is_power(p.run) && is_power(p.gather));
+  ASSERT_GE(p.run * p.splits, p.steps);
+  ASSERT_LT(p.run * (p.splits - 1), p.steps);  // no block without work
+  ASSERT_GE(std::int64_t{1} << (p.levels - 1), p.run);
+  const std::int64_t gathers = (p.splits + p.gather - 1) / p.gather;
+  ASSERT_EQ(p.tickets, p.splits > 1 ? units * (gathers + 1) : 0);
+  ASSERT_EQ(p.partials, p.splits > 1 ? units * (p.splits + gathers) * p.across : 0);
+  ASSERT_LE(p.depth * p.across * p.slices * static_cast<std::int64_t>(problem.value_bytes), 48 << 10);
+}
 
 // Every tile of every list belongs to exactly one warp or block, in runs that the order's tree can be cut into.
 void expect_whole(const Problem& problem, const Limits& limits = {}) {
   const Plan p = plan(problem, limits);
   const std::int64_t n = problem.lists.length(), lists = problem.lists.outputs(), tiles = (n + kTile - 1) / kTile;
   SCOPED_TRACE(testing::Message() << lists << " lists of " << n);
-  const auto is_power = [](std::int64_t k) { return k > 0 && (k & (k - 1)) == 0; };
   ASSERT_TRUE(is_power(p.run));
   ASSERT_GE(p.threads, 32);
   ASSERT_LE(p.threads, 256);
@@ -49,6 +107,8 @@ void expect_whole(const Problem& problem, const Limits& limits = {}) {
     ASSERT_LE(p.group, 32);
     ASSERT_GE(p.group * kVector, std::min<std::int64_t>(n, kLanes));
     ASSERT_GE(p.blocks * (p.threads / p.group) * lists_under_way(p.rows), lists);
+  } else if (p.mapping == Mapping::small_slabs || p.mapping == Mapping::slabs) {
+    expect_whole_slabs(problem, p);
   } else {
     ASSERT_TRUE(is_power(p.across) && is_power(p.warps_per_list));
     ASSERT_LE(p.across, 32);
@@ -81,8 +141,21 @@ TEST(CudaReducePlan, WholeForAllSizes) {
         Problem sideways = columns(n, lists);
         sideways.column_width = width;
         expect_whole(sideways);
+        for (const std::size_t bytes : {1, 2, 4, 8})
+          for (const std::size_t value : {4, 12, 24}) {
+            Problem slices = middle(lists, n, 1 + n % 50, 1 + n % 50 + lists % 2);
+            slices.column_width = width;
+            slices.element_bytes = bytes;
+            slices.value_bytes = value;
+            slices.address = bytes;
+            expect_whole(slices);
+          }
       }
       expect_whole(rows(lists, n));
+      for (const std::int64_t inner : {2, 3, 31, 130, 1009}) {
+        expect_whole(middle(lists, n, inner));
+        expect_whole(middle(lists, n, inner, inner + 5));
+      }
     }
   expect_whole(rows(1, (std::int64_t{1} << 33) + 12345));
   expect_whole(rows(std::int64_t{1} << 33, 3));
@@ -97,6 +170,8 @@ TEST(CudaReducePlan, WholeUnderAnyLimits) {
       for (const std::int64_t n : {100, 9000, 1 << 22}) {
         expect_whole(rows(3, n), limits);
         expect_whole(columns(n, 24), limits);
+        expect_whole(middle(5, n, 7), limits);
+        expect_whole(middle(5, n, 301), limits);
       }
     }
 }
@@ -104,7 +179,12 @@ TEST(CudaReducePlan, WholeUnderAnyLimits) {
 TEST(CudaReducePlan, MappingsFollowMemory) {
   EXPECT_EQ(plan(rows(10, 5000), {}).mapping, Mapping::rows);
   EXPECT_EQ(plan(rows(10, 128), {}).mapping, Mapping::short_rows);
-  EXPECT_EQ(plan(columns(5000, 10), {}).mapping, Mapping::columns);
+  EXPECT_EQ(plan(columns(5000, 64), {}).mapping, Mapping::columns);
+  EXPECT_EQ(plan(columns(5000, 10), {}).mapping, Mapping::slabs);    // few
+  EXPECT_EQ(plan(columns(5000, 1009), {}).mapping, Mapping::slabs);  // no whole vectors
+  EXPECT_EQ(plan(middle(1000, 23, 5), {}).mapping, Mapping::small_slabs);
+  EXPECT_EQ(plan(middle(1000, 600, 3), {}).mapping, Mapping::slabs);
+  EXPECT_EQ(plan({.lists = {walk({50, 7}, {2, 100}), walk({30}, {800})}}, {}).mapping, Mapping::columns);
   EXPECT_EQ(plan(columns(3, 2), {}).mapping, Mapping::short_rows);  // too few for a warp of columns
   EXPECT_EQ(plan(rows(5, 0), {}).mapping, Mapping::short_rows);
   EXPECT_EQ(plan(rows(5, 0), {}).blocks, 1);
@@ -132,8 +212,23 @@ TEST(CudaReducePlan, VectorsOnlyWhereAllLoadsAreAligned) {
   EXPECT_EQ(width({.lists = {walk({3}, {64}), walk({50, 64}, {192, 1})}}, 0), 4);
   EXPECT_EQ(width({.lists = {walk({3}, {63}), walk({50, 63}, {189, 1})}}, 0), 1);
   EXPECT_EQ(width(columns(5000, 40), 0), 4);
-  EXPECT_EQ(width(columns(5000, 42), 0), 1);
-  EXPECT_EQ(width(columns(5000, 40), 8), 1);
+  EXPECT_EQ(plan(columns(5000, 42), {.slabs = false}).width, 1);
+  Problem shifted = columns(5000, 40);
+  shifted.address = 8;
+  EXPECT_EQ(plan(shifted, {.slabs = false}).width, 1);
+}
+
+TEST(CudaReducePlan, ManySmallSlicesGoToOneBlock) {
+  const Plan small = plan(middle(2546045, 4, 7), {});
+  EXPECT_TRUE(small.flat);
+  EXPECT_GE(small.slices * 4 * 7 * 4, 8 << 10);     // bytes
+  EXPECT_EQ(plan(middle(50, 4, 7), {}).slices, 1);  // rather many blocks
+  EXPECT_GT(plan(middle(5552, 600, 3), {}).slices, 1);
+  // One list after another: its blocks come together in two rounds.
+  const Plan tall = plan(columns(1949015, 7), {});
+  EXPECT_GE(tall.splits, 200);
+  EXPECT_LE(tall.gather, 64);
+  EXPECT_LE(tall.splits / tall.gather, 64);
 }
 
 TEST(CudaReducePlan, AFullReductionHasManyBlocksButNotTooMany) {

@@ -239,6 +239,18 @@ TEST_P(ReduceParityOf, MiddleAndSeveralDims) {
   check(twins(t, {4, 300}, {300, 1}, 0, Values::ordinary), {}, true);
 }
 
+TEST_P(ReduceParityOf, FewListsSideBySide) {
+  const DType t = GetParam();
+  for (const std::int64_t n : {2, 4, 23, 100, 130, 600, 1030}) {
+    check(twins(t, {4, n, 7}, {n * 7, 7, 1}, n % 5, for_length(n)), 1);
+    check(twins(t, {2, n, 3}, {n * 3 + 2, 3, 1}, 1, for_length(n)), 1);  // slices apart
+    check(twins(t, {3, n, 9}, {n * 11, 11, 1}, 3, for_length(n)), 1);    // and their rows
+    check(twins(t, {n, 131}, {131, 1}, 1, for_length(n)), 0);            // windows
+  }
+  check(twins(t, {400, 4, 7}, {28, 7, 1}, 0, Values::awkward), 1);
+  check(twins(t, {9, 150, 3}, {450, 3, 1}, 0, Values::awkward), 1);
+}
+
 TEST_P(ReduceParityOf, ViewsOfAllKinds) {
   const DType t = GetParam();
   for (const std::int64_t n : {5, 150, 1100}) {
@@ -310,7 +322,7 @@ TEST_F(ReduceParity, NoListsNothingHappens) { check(twins(float32, {0, 5}, {5, 1
 // However the work is cut: the plan's limits turned one by one.
 TEST_F(ReduceParity, HoweverTheWorkIsCut) {
   using cuda_loops::Limits;
-  std::vector<Limits> cuts(9);
+  std::vector<Limits> cuts(10);
   cuts[0].warps = 1;
   cuts[1].warps = 5;
   cuts[2].splits = 1;
@@ -320,6 +332,7 @@ TEST_F(ReduceParity, HoweverTheWorkIsCut) {
   cuts[6].vectors = false;
   cuts[7].columns = false;
   cuts[8].short_rows = false;
+  cuts[9].slabs = false;
   const Limits before = cuda_loops::limits();
   for (const DType t : {float32, bfloat16, int32})
     for (const Limits& limits : cuts) {
@@ -329,6 +342,7 @@ TEST_F(ReduceParity, HoweverTheWorkIsCut) {
       check(twins(t, {7 * 1024 + 5, 8}, {8, 1}, 0, Values::ordinary), 0);
       check(twins(t, {3, 100}, {100, 1}, 0, Values::ordinary), 1);
       check(twins(t, {100, 40}, {40, 1}, 0, Values::ordinary), 0, true);
+      check(twins(t, {2, 5 * 1024 + 5, 3}, {3 * (5 * 1024 + 5), 3, 1}, 0, Values::ordinary), 1);
     }
   cuda_loops::limits() = before;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <tally/core/cuda/device.h>
+#include <tally/core/raw.h>
 #include <tally/ops/cuda/reduce.cuh>
 
 namespace tally {
@@ -78,26 +79,38 @@ class ReduceOrder : public testing::Test {
 
   // `lists` lists of n, neighbours of a list `step` apart.
   void check(std::int64_t lists, std::int64_t n, bool columns, std::int64_t offset = 0) {
-    std::vector<float> values(static_cast<std::size_t>(lists * n + offset));
+    if (columns)
+      check_slices(1, n, lists, offset);
+    else
+      check_slices(lists, n, 1, offset);
+  }
+  // The middle dim of a tensor outer x n x inner, of whose rows of `inner` others may follow.
+  void check_slices(std::int64_t outer, std::int64_t n, std::int64_t inner, std::int64_t offset = 0,
+                    std::int64_t gap = 0) {
+    const std::int64_t step = inner + gap, between = n * step, lists = outer * inner;
+    std::vector<float> values(static_cast<std::size_t>(outer * between + offset));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 100003);
-    const std::int64_t step = columns ? lists : 1, between = columns ? 1 : n;
-    const Tensor x = tensor(values, Shape{lists * n + offset}, Device::cuda);
+    const Tensor x = tensor(values, Shape{outer * between + offset}, Device::cuda);
     const Tensor y = empty({lists}, {.dtype = int64, .device = Device::cuda});
-    const Shape kept_size{lists}, kept_stride{between}, size{n}, stride{step};
-    const Lists plan{Strided<1>(kept_size, {&kept_stride}), Strided<1>(size, {&stride})};
+    const Shape kept{outer, inner}, kept_stride{between, 1}, size{n}, stride{step};
+    const Lists plan{Strided<1>(kept, {&kept_stride}), Strided<1>(size, {&stride})};
     std::vector<std::int64_t> wanted;
     for (std::int64_t o = 0; o < lists; ++o) {
       std::vector<float> list;
       for (std::int64_t i = 0; i < n; ++i)
-        list.push_back(values[static_cast<std::size_t>(offset + o * between + i * step)]);
+        list.push_back(values[static_cast<std::size_t>(offset + o / inner * between + o % inner + i * step)]);
       wanted.push_back(expected(list));
     }
     const float* from = x.data<float>() + offset;
+    const auto what = testing::Message() << outer << "x" << n << "x" << inner << ", offset " << offset << ", gap "
+                                         << gap;
+    const std::vector<std::int64_t> poison(static_cast<std::size_t>(lists), -1);
+    raw::copy(y, tensor(poison, Shape{lists}, Device::cuda));
     cuda_loops::reduce<Trace, float>({}, plan, from, {y.data<std::int64_t>(), nullptr, nullptr});
-    EXPECT_EQ(y.to_vector<std::int64_t>(), wanted) << lists << (columns ? " columns of " : " rows of ") << n;
+    EXPECT_EQ(y.to_vector<std::int64_t>(), wanted) << what;
+    raw::copy(y, tensor(poison, Shape{lists}, Device::cuda));
     cuda_loops::reduce<WideTrace, float>({}, plan, from, {y.data<std::int64_t>(), nullptr, nullptr});
-    EXPECT_EQ(y.to_vector<std::int64_t>(), wanted)
-        << "wide, " << lists << (columns ? " columns of " : " rows of ") << n;
+    EXPECT_EQ(y.to_vector<std::int64_t>(), wanted) << "wide, " << what;
   }
   void check_all() {
     for (const std::int64_t n :
@@ -111,6 +124,19 @@ class ReduceOrder : public testing::Test {
     check(40, 3000, true);
     check(2, 3000, false, 1);
     check(2, 3000, true, 1);
+    check_middle();
+  }
+  // Few lists side by side, in slices of any alignment.
+  void check_middle() {
+    for (const std::int64_t n : {2, 4, 23, 33, 128, 130, 353, 600, 1024, 1030, 3000})
+      for (const std::int64_t inner : {2, 3, 7, 31})
+        for (const std::int64_t outer : {1, 5, n < 40 ? 300 : 9}) check_slices(outer, n, inner, n % 4);
+    for (const std::int64_t n : {4, 100, 300, 1025}) {
+      check_slices(2, n, 130, 1);
+      check_slices(1, n, 1009);
+      check_slices(3, n, 37, 2, 5);
+      check_slices(3, n, 300, 0, 1);
+    }
   }
 };
 
@@ -126,8 +152,13 @@ TEST_F(ReduceOrder, HoweverTheWorkIsCut) {
   }
   cuda_loops::limits() = {.blocks = 0};  // one warp a strip: its counter is cut at any number of steps
   for (const std::int64_t n : {3000, 5 * 1024, 11 * 1024 + 3}) check(9, n, true);
+  for (const std::int64_t n : {3000, 11 * 1024 + 3}) check_slices(2, n, 7, 1);
   cuda_loops::limits() = {.vectors = false, .columns = false, .short_rows = false};
   check_all();
+  cuda_loops::limits() = {.slabs = false};
+  check_middle();
+  cuda_loops::limits() = {.vectors = false};
+  check_middle();
 }
 
 }  // namespace

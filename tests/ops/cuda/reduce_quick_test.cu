@@ -64,14 +64,19 @@ template <class Op> class ReduceQuick : public testing::Test {
     return y.to_vector<float>();
   }
   static void check(std::int64_t lists, std::int64_t n, bool columns, Values values) {
-    const Tensor x = tensor(draw(lists * n, values), Shape{lists * n}, Device::cuda);
-    const Shape kept{lists}, kept_stride{columns ? 1 : n}, reduced{n}, stride{columns ? lists : 1};
+    columns ? check_slices(1, n, lists, values) : check_slices(lists, n, 1, values);
+  }
+  // The middle dim of slices x n x inner.
+  static void check_slices(std::int64_t slices, std::int64_t n, std::int64_t inner, Values values) {
+    const std::int64_t count = slices * n * inner;
+    const Tensor x = tensor(draw(count, values), Shape{count}, Device::cuda);
+    const Shape kept{slices, inner}, kept_stride{n * inner, 1}, reduced{n}, stride{inner};
     const Lists walk{Strided<1>(kept, {&kept_stride}), Strided<1>(reduced, {&stride})};
     const std::vector<float> quick = reduce<Op>(walk, x), exact = reduce<Plain<Op>>(walk, x);
     for (std::size_t o = 0; o < quick.size(); ++o)
       ASSERT_TRUE(math::bit_cast<std::uint32_t>(quick[o]) == math::bit_cast<std::uint32_t>(exact[o]) ||
                   (std::isnan(quick[o]) && std::isnan(exact[o])))
-          << Op::name << " of list " << o << " of " << lists << (columns ? " columns of " : " rows of ") << n << " ("
+          << Op::name << " of list " << o << " of " << slices << "x" << n << "x" << inner << " ("
           << static_cast<int>(values) << "): " << quick[o] << ", not " << exact[o];
   }
 };
@@ -86,6 +91,12 @@ TYPED_TEST(ReduceQuick, HasTheBitsOfTheOpItself) {
       for (const std::int64_t lists : {1, 3, 40})
         if (lists * n <= 50000)
           for (const bool columns : {false, true}) this->check(lists, n, columns, values);
+  for (const Values values : kValues)
+    for (const std::int64_t n : {4, 33, 100, 130, 1000, 2050}) {
+      this->check_slices(7, n, 5, values);
+      this->check_slices(1, n, 67, values);
+      this->check_slices(n < 40 ? 150 : 2, n, 3, values);
+    }
 }
 
 }  // namespace
