@@ -1,5 +1,7 @@
 # Fails if a kernel keeps values in local memory without a reason, or needs more registers than its launch bounds leave:
 # cmake -DCUOBJDUMP=PROGRAM -DLIBRARY=FILE -P kernel_resources.cmake
+# Spills are part of a kernel's stack, but frames of the functions that it calls are too, and are larger:
+# -DCMAKE_CUDA_FLAGS="-Xptxas -warn-spills" makes the build name every kernel and function that spills.
 execute_process(COMMAND ${CUOBJDUMP} --dump-resource-usage ${LIBRARY} OUTPUT_VARIABLE report ERROR_QUIET)
 string(REGEX MATCHALL "Function [^\n]+\n[^\n]+" kernels "${report}")
 list(LENGTH kernels count)
