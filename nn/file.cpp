@@ -1,6 +1,8 @@
 #include <tally/nn/file.h>
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,12 +26,51 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// A name that no other writer uses: the process, and a count for names that a killed process with the same id left.
+// What is written goes to `path`.partial-<process>-<number>, locked while its writer lives: what can be locked was left
+// by one that was killed.
+bool is_partial_of(const std::string& name, const std::string& file) {
+  const std::string start = file + ".partial-";
+  if (!name.starts_with(start)) return false;
+  const std::string rest = name.substr(start.size());
+  return !rest.empty() && rest.find_first_not_of("0123456789-") == std::string::npos;
+}
+
+bool same_file(int descriptor, const std::string& path) {
+  struct stat held {};
+  struct stat there {};
+  return ::fstat(descriptor, &held) == 0 && ::lstat(path.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+         held.st_ino == there.st_ino;
+}
+
+// While we hold the lock the name stays with the file: its writer renames it under the lock only.
+void remove_if_left(const std::string& partial) {
+  const int descriptor = ::open(partial.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return;
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && same_file(descriptor, partial)) ::unlink(partial.c_str());
+  ::close(descriptor);
+}
+
+void remove_left_beside(const std::string& path) {
+  const std::string folder = folder_of(path), file = path.substr(path.rfind('/') + 1);
+  DIR* listing = ::opendir(folder.c_str());
+  if (!listing) return;
+  std::vector<std::string> found;
+  while (const dirent* entry = ::readdir(listing))
+    if (is_partial_of(entry->d_name, file)) found.push_back(folder + "/" + entry->d_name);
+  ::closedir(listing);
+  for (const std::string& partial : found) remove_if_left(partial);
+}
+
+// A name that no other writer uses: the process, and a count for other threads. File systems without locks do without.
 int create_beside(const std::string& path, std::string& partial) {
   for (int attempt = 0; attempt < 1000; ++attempt) {
     partial = path + ".partial-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
-    const int descriptor = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0 || errno != EEXIST) return descriptor;
+    const int descriptor = ::open(partial.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0 && errno == EEXIST) continue;
+    if (descriptor < 0) return descriptor;
+    while (::flock(descriptor, LOCK_EX) != 0 && errno == EINTR) continue;
+    if (same_file(descriptor, partial)) return descriptor;
+    ::close(descriptor);  // taken for one that was left, before it was locked
   }
   return -1;
 }
@@ -86,14 +127,15 @@ AtomicFile::AtomicFile(FileSite site) : site_(std::move(site)) {
   struct stat old {};
   const bool replaces = ::stat(site_.path.c_str(), &old) == 0;
   if (replaces && !S_ISREG(old.st_mode)) site_.fail("cannot be written: is not a regular file");
+  remove_left_beside(site_.path);
   descriptor_ = create_beside(site_.path, partial_);
   if (descriptor_ < 0) site_.fail_errno("cannot be written");
   if (replaces) static_cast<void>(::fchmod(descriptor_, old.st_mode & 07777));
 }
 
 AtomicFile::~AtomicFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
   if (!partial_.empty()) ::unlink(partial_.c_str());
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
@@ -107,9 +149,9 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) site_.fail_errno("cannot be written");
-  if (::close(std::exchange(descriptor_, -1)) != 0) site_.fail_errno("cannot be written");
   if (std::rename(partial_.c_str(), site_.path.c_str()) != 0) site_.fail_errno("cannot be put in place");
   partial_.clear();
+  if (::close(std::exchange(descriptor_, -1)) != 0) site_.fail_errno("cannot be written");
   if (!sync_folder(folder_of(site_.path))) site_.fail_errno("is written, but its folder cannot be synced");
 }
 

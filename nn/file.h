@@ -46,7 +46,7 @@ class InputFile {
 std::vector<std::byte> read_bytes(const FileSite& site);
 
 /// A file that appears under its name, replacing what was there, only on commit(). Without it (an exception on the way)
-/// nothing remains and the old file is as it was.
+/// nothing remains and the old file is as it was. What a killed process left beside it goes with the next one.
 class AtomicFile {
  public:
   /// A target that exists and is no regular file is refused; its permissions are kept.

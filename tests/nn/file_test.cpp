@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <tally/core/error.h>
 #include <tally/nn/file.h>
@@ -82,12 +85,52 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   EXPECT_EQ(scratch.files(), 0);
 }
 
-TEST(AtomicFile, StandsBesideWhatAKilledWriterLeft) {
+TEST(AtomicFile, RemovesWhatAKilledWriterLeft) {
   const Scratch scratch;
-  scratch.put("a.partial-" + std::to_string(::getpid()) + "-0", "left behind");
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    AtomicFile file({"test", scratch.file("a"), {}});
+    file.write(std::as_bytes(std::span("half", 4)));
+    ::raise(SIGKILL);
+  }
+  ASSERT_GT(writer, 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(scratch.files(), 1);
+  scratch.put("a.partial-" + std::to_string(::getpid()) + "-0", "left by one of our number");
+  for (const char* other : {"b.partial-1-0", "a.partial-", "a.partial-of-mine", "aa.partial-1-0"})
+    scratch.put(other, "");
   write_atomically(scratch.file("a"), "whole");
   EXPECT_EQ(scratch.get("a"), "whole");
-  EXPECT_EQ(scratch.get("a.partial-" + std::to_string(::getpid()) + "-0"), "left behind");
+  EXPECT_EQ(scratch.files(), 5);  // with the four others
+}
+
+TEST(AtomicFile, LeavesALivingWriterAlone) {
+  const Scratch scratch;
+  const std::string text = "from the first";
+  AtomicFile first({"test", scratch.file("a"), {}});
+  first.write(std::as_bytes(std::span(text)));
+  write_atomically(scratch.file("a"), "from the second");
+  EXPECT_EQ(scratch.get("a"), "from the second");
+  EXPECT_EQ(scratch.files(), 2);
+  first.commit();
+  EXPECT_EQ(scratch.get("a"), text);
+  EXPECT_EQ(scratch.files(), 1);
+}
+
+TEST(AtomicFile, ManyWritersOfOneNameDoNotDisturbEachOther) {
+  const Scratch scratch;
+  std::vector<std::thread> writers;
+  for (int w = 0; w < 6; ++w)
+    writers.emplace_back([&, w] {
+      for (int i = 0; i < 30; ++i)
+        EXPECT_NO_THROW(write_atomically(scratch.file("a"), std::string(100, static_cast<char>('a' + w))));
+    });
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(scratch.files(), 1);
+  const std::string last = scratch.get("a");
+  EXPECT_EQ(last, std::string(100, last.at(0)));
 }
 
 TEST(InputFile, NamesWhatCannotBeRead) {
