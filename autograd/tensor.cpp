@@ -49,6 +49,10 @@ const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
 void Tensor::set_grad(Tensor grad, Where where) const {
   if (grad.defined() && (grad.shape() != shape() || grad.dtype() != dtype() || grad.device() != device()))
     throw AutogradError("set_grad", describe(grad) + " does not fit " + describe(*this), where);
+  // A tensor that owns itself, through others or not, would never be freed.
+  for (Tensor owned = grad; owned.defined(); owned = owned.grad())
+    if (owned.is_same(*this))
+      throw AutogradError("set_grad", describe(grad) + " would own itself as its gradient; detach it first", where);
   body_->grad = std::move(grad);
 }
 

@@ -202,6 +202,17 @@ TEST_P(Tensors, OnlyFloatsAndLeavesAskForGradients) {
   EXPECT_THROW(x.set_grad(zeros({2}, on())), AutogradError);
 }
 
+TEST_P(Tensors, NoneIsItsOwnGradient) {
+  const Tensor x = zeros({1}, on()).requires_grad_(), y = ones({1}, on()), z = ones({1}, on());
+  EXPECT_THROW(x.set_grad(x), AutogradError);
+  y.set_grad(x);
+  z.set_grad(y);
+  EXPECT_THAT(message_of<AutogradError>([&] { x.set_grad(z); }), HasSubstr("set_grad: float32 [1] on"));
+  EXPECT_FALSE(x.grad().defined());
+  x.set_grad(y.detach());  // the same memory, but no owner of x
+  EXPECT_EQ(x.grad().item<float>(), 1);
+}
+
 TEST_P(Tensors, SizesAndDataAreChecked) {
   const Tensor x = zeros({2, 3}, on());
   EXPECT_EQ(x.size(0), 2);
