@@ -59,12 +59,13 @@ template <class Unit> struct LocalLoops {
 
 /// op.f(x) for each element. From a .cpp for tensors on the CPU; from a .cu, compiled by nvcc, for both devices.
 /// DeviceError for a CUDA tensor in a .cpp.
-template <class Op, class Unit = detail::Unit> Tensor map(const Op& op, const Tensor& x, Where where = Where::here()) {
+template <MapStruct Op, class Unit = detail::Unit>
+Tensor map(const Op& op, const Tensor& x, Where where = Where::here()) {
   return detail::record_map<detail::LocalLoops<Unit>>(op, x, where);
 }
 
 /// op.f(a, b) for each element of the shape both broadcast to; the dtypes promote.
-template <class Op, class Unit = detail::Unit>
+template <ZipStruct Op, class Unit = detail::Unit>
 Tensor zip(const Op& op, const Operand& a, const Operand& b, Where where = Where::here()) {
   return detail::record_zip<detail::LocalLoops<Unit>>(op, op.name, a, b, where);
 }

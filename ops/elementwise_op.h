@@ -1,6 +1,8 @@
 // What the struct of an elementwise op may say beside its functions (see elementwise.h).
 #pragma once
 
+#include <concepts>
+
 #include <tally/core/hd.h>
 #include <tally/core/tensor.h>
 
@@ -75,6 +77,18 @@ constexpr bool includes(Reads reads, Reads one) {
 }
 
 template <class Op>
+concept OpHasName = requires(const Op& op) {
+  { op.name } -> std::convertible_to<const char*>;
+};
+template <class Op>
+concept MapHasF = requires(const Op& op, float x) {
+  op.f(x);
+};
+template <class Op>
+concept ZipHasF = requires(const Op& op, float a, float b) {
+  op.f(a, b);
+};
+template <class Op>
 concept FromResult = requires(const Op op, float y) {
   op.df_of_result(y);
 };
@@ -84,4 +98,11 @@ concept FromInput = requires(const Op op, float x) {
 };
 
 }  // namespace detail
+
+/// What map and zip take; the compiler shows the name of what a struct lacks.
+template <class Op>
+concept MapStruct = detail::OpHasName<Op> && detail::MapHasF<Op>;
+template <class Op>
+concept ZipStruct = detail::OpHasName<Op> && detail::ZipHasF<Op>;
+
 }  // namespace tally

@@ -97,7 +97,7 @@ template <class Op, class Unit> struct LocalKernels {
 
 /// The op over `dims` of x. For a second derivative the op also has `Tensor gradient(x, y, grad, n) const`, made of
 /// recorded ops, where y and grad have the reduced dims as size 1.
-template <class Op, class Unit = detail::Unit>
+template <ReductionStruct Op, class Unit = detail::Unit>
 Tensor reduce_with(const Op& op, const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here()) {
   return detail::reduce_front(detail::LocalKernels<Op, Unit>{op}, x, dims, keep, {}, Op::name, where)[0];
 }

@@ -27,6 +27,7 @@
 // Any aligned power-of-two run of tiles can be reduced anywhere and merged later without changing a bit.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -75,6 +76,45 @@ template <class Op, class T> constexpr bool op_accepts() {
   else
     return true;
 }
+
+// What a struct must have, each under a name that the compiler shows where it is missing.
+namespace detail {
+
+/// A type of elements that the op takes.
+template <class Op> using SomeElement = std::conditional_t<op_accepts<Op, double>(), double, std::int64_t>;
+template <class Op> using SomeAcc = typename Op::template Acc<SomeElement<Op>>;
+
+template <class Op>
+concept ReductionHasName = requires(const Op& op) {
+  { op.name } -> std::convertible_to<const char*>;
+};
+template <class Op>
+concept ReductionHasAcc = requires {
+  typename SomeAcc<Op>;
+};
+template <class Op>
+concept ReductionHasLiftOrLane = requires(const Op& op, SomeElement<Op> x) {
+  op.lift(x);
+}
+|| requires(const Op& op, SomeElement<Op> x, std::int64_t i) { op.lift(x, i); }
+|| requires(const Op& op, const SomeElement<Op> (&x)[kPerLane], std::int64_t first) {
+  op.lane(x, kPerLane, first, x[0]);
+};
+template <class Op>
+concept ReductionHasCombine = requires(const Op& op, const SomeAcc<Op>& acc) {
+  { op.combine(acc, acc) } -> std::convertible_to<SomeAcc<Op>>;
+};
+template <class Op>
+concept ReductionHasProject = requires(const Op& op, const SomeAcc<Op>& acc, std::int64_t n, SomeElement<Op> pivot) {
+  op.project(acc, n, pivot);
+};
+
+}  // namespace detail
+
+/// A struct as the top of this file describes it.
+template <class Op>
+concept ReductionStruct = detail::ReductionHasName<Op> && detail::ReductionHasAcc<Op> &&
+    detail::ReductionHasLiftOrLane<Op> && detail::ReductionHasCombine<Op> && detail::ReductionHasProject<Op>;
 
 /// How the loops of both devices see an op on elements computed in C.
 template <class Op, class C> struct Fold {

@@ -23,12 +23,6 @@ using ListFunction = std::function<double(const std::vector<double>& list)>;
 
 namespace detail {
 
-template <class Op>
-concept ReductionStruct = requires {
-  Op::name;
-  typename Op::template Acc<float>;
-};
-
 /// What a battery of one struct is made of; `call` is reduce_with over dims.
 struct ReductionUnderTest {
   std::function<Tensor(const Tensor& x, const Dims& dims)> call;
@@ -68,7 +62,7 @@ template <class Op> std::string broken_identity(const Op& op) {
 }  // namespace detail
 
 /// A reduction's struct, for reduce_with: its laws too. Without `reference` values are not judged.
-template <detail::ReductionStruct Op, class Unit = detail::Unit>
+template <ReductionStruct Op, class Unit = detail::Unit>
 Verification verify_op(const Op& op, ListFunction reference = nullptr, const VerifyOptions& options = {},
                        FloatMode float_mode = FloatMode::here()) {
   const auto call = [op](const Tensor& x, const Dims& dims) { return reduce_with<Op, Unit>(op, x, dims); };
