@@ -21,6 +21,7 @@ Tensor ratio(const Tensor& a, const Tensor& b) {
 struct Gradient {
   const Tensor &x, &y;
   std::int64_t n;
+  DType dtype;  // of the op: x and y may be wider
   const std::function<Tensor(const Tensor& grad)>& fused;
 
   // Piecewise constant derivatives: the numbers are all there is.
@@ -40,7 +41,7 @@ struct Gradient {
   }
 
  private:
-  Tensor slope() const { return fused(ones(y.shape(), {.dtype = y.dtype(), .device = y.device()})); }
+  Tensor slope() const { return fused(ones(y.shape(), {.dtype = dtype, .device = y.device()})); }
   // The dims along which x was reduced (or was not); one of size 1 counts as kept, which is the same.
   std::vector<std::int64_t> dims(bool reduced) const {
     std::vector<std::int64_t> found;
@@ -64,7 +65,7 @@ Tensor recorded_gradient(const Reduction& op, const Tensor& x, const Tensor& y, 
   const bool narrow_type = y.dtype() == float16 || y.dtype() == bfloat16;
   const Tensor wide_x = narrow_type && x.defined() ? x.to(float32) : x;
   const Tensor wide_y = narrow_type ? y.to(float32) : y;
-  const Tensor gradient = grad * std::visit(Gradient{wide_x, wide_y, n, fused}, op);
+  const Tensor gradient = grad * std::visit(Gradient{wide_x, wide_y, n, y.dtype(), fused}, op);
   return gradient.to(y.dtype());
 }
 
