@@ -61,6 +61,7 @@ template <class Op> bool map_rows_of(const Op& op, const RowCall& call) {
       const auto column = [&](const Tensor& of) { return of.defined() ? static_cast<const C*>(of.raw()) : nullptr; };
       task.weight = column(call.weight);
       task.bias = column(call.bias);
+      task.has_columns = task.weight || task.bias;
       task.kept = call.accumulators.defined() ? static_cast<typename Task::Kept*>(call.accumulators.raw()) : nullptr;
       using Reduction = typename Op::Reduction;
       task.plan = plan_map(

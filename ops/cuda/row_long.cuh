@@ -61,62 +61,73 @@ template <class Op, class T, int kWidth> struct LongRow {
   using C = Compute<T>;
   using Load = gpu::Vector<T, kWidth>;
   using Row = typename RowTask<Op, T>::Row;
-  static constexpr int kPasses = RowShare<kWidth>::kPasses;
+  using Share = RowShare<kWidth>;
+  static constexpr int kPasses = Share::kPasses, kInputs = Op::inputs;
 
   const RowTask<Op, T>& task;
   std::int64_t row;
 
-  TALLY_DEVICE static int warps() { return static_cast<int>(blockDim.x / kWarp); }
-  TALLY_DEVICE static int tile(int round) { return round * warps() + static_cast<int>(threadIdx.x / kWarp); }
+  TALLY_DEVICE static int tile(int round) {
+    return round * static_cast<int>(blockDim.x / kWarp) + static_cast<int>(threadIdx.x / kWarp);
+  }
   /// The first element of a thread's lanes of a pass.
-  TALLY_DEVICE static int at(int round, int pass) { return tile(round) * kTile + RowShare<kWidth>::lane(pass); }
-  /// Where element j of these lanes waits; the next ones are blockDim.x apart.
-  TALLY_DEVICE Load* kept(int round, int input, int pass, int j) const {
+  TALLY_DEVICE static int from(int round, int pass) { return tile(round) * kTile + Share::lane(pass); }
+  /// Where a warp's elements of a round wait: number (input · kPasses + pass) · kPerLane + j of a thread, the next one
+  /// kWarp places further.
+  TALLY_DEVICE Load* place_of(int round) const {
     Load* all = reinterpret_cast<Load*>(gpu::shared_memory<unsigned char>());
-    return all + (((round * Op::inputs + input) * kPasses + pass) * kPerLane + j) * static_cast<int>(blockDim.x) +
-           threadIdx.x;
+    return all + tile(round) * (kInputs * kPasses * kPerLane * kWarp) + threadIdx.x % kWarp;
   }
-
-  /// Asks for all elements, or one round's lanes, into where they wait.
-  TALLY_DEVICE void fetch(int round, int pass, int j) const {
-    const int at = LongRow::at(round, pass) + kLanes * j;
-    if (at >= static_cast<int>(task.n)) return;
-    TALLY_UNROLL
-    for (int k = 0; k < Op::inputs; ++k)
-      gpu::copy_async(kept(round, k, pass, j), reinterpret_cast<const Load*>(task.input(k, row) + at));
+  TALLY_DEVICE static constexpr int number(int input, int pass, int j) {
+    return ((input * kPasses + pass) * kPerLane + j) * kWarp;
   }
-  TALLY_DEVICE void fetch() const {
+  template <class F> TALLY_DEVICE void each_round(F&& f) const {
     TALLY_ROLLED
-    for (int round = 0; round < task.plan.rounds && tile(round) < task.plan.tiles; ++round) TALLY_ROLLED
-    for (int p = 0; p < kPasses; ++p) {
-      TALLY_UNROLL
-      for (int j = 0; j < kPerLane; ++j) fetch(round, p, j);
-    }
+    for (int round = 0; round < task.plan.rounds && tile(round) < task.plan.tiles; ++round) f(round);
+  }
+  /// Asks for all elements, into where they wait.
+  TALLY_DEVICE void fetch() const {
+    each_round([&](int round) {
+      TALLY_ROLLED
+      for (int p = 0; p < kPasses; ++p) {
+        const int first = from(round, p), left = static_cast<int>(task.n) - first;
+        TALLY_UNROLL
+        for (int k = 0; k < kInputs; ++k) {
+          const T* x = task.input(k, row) + first;
+          Load* place = place_of(round) + number(k, p, 0);
+          TALLY_UNROLL
+          for (int j = 0; j < kPerLane; ++j)
+            if (kLanes * j < left)
+              gpu::copy_async(place + number(0, 0, j), reinterpret_cast<const Load*>(x + kLanes * j));
+        }
+      }
+    });
   }
 
   /// The thread's part of a tile in U. `waits`: its elements are in shared memory, else they are read and, as planned,
   /// left there.
   template <class U> TALLY_DEVICE typename U::Value fold_tile(int round, const Row& known, C pivot, bool waits) const {
     using E = typename Op::template Element<C>;
-    const int first = tile(round) * kTile, n = static_cast<int>(task.n);
-    const bool whole = n - first >= kTile;
-    Load loads[kPasses][Op::inputs][kPerLane];
+    const int n = static_cast<int>(task.n);
+    const bool whole = n - tile(round) * kTile >= kTile;
+    Load loads[kPasses][kInputs][kPerLane];
+    Load* place = place_of(round);
     if (waits) {
       TALLY_UNROLL
       for (int p = 0; p < kPasses; ++p) {
         TALLY_UNROLL
-        for (int k = 0; k < Op::inputs; ++k) {
+        for (int k = 0; k < kInputs; ++k) {
           TALLY_UNROLL
-          for (int j = 0; j < kPerLane; ++j) loads[p][k][j] = *kept(round, k, p, j);
+          for (int j = 0; j < kPerLane; ++j) loads[p][k][j] = place[number(k, p, j)];
         }
       }
     } else {
       TALLY_UNROLL
       for (int p = 0; p < kPasses; ++p) {
-        const int from = at(round, p), left = n - from;
+        const int first = from(round, p), left = n - first;
         TALLY_UNROLL
-        for (int k = 0; k < Op::inputs; ++k) {
-          const T* x = task.input(k, row) + from;
+        for (int k = 0; k < kInputs; ++k) {
+          const T* x = task.input(k, row) + first;
           TALLY_UNROLL
           for (int j = 0; j < kPerLane; ++j)
             loads[p][k][j] =
@@ -127,9 +138,9 @@ template <class Op, class T, int kWidth> struct LongRow {
         TALLY_UNROLL
         for (int p = 0; p < kPasses; ++p) {
           TALLY_UNROLL
-          for (int k = 0; k < Op::inputs; ++k) {
+          for (int k = 0; k < kInputs; ++k) {
             TALLY_UNROLL
-            for (int j = 0; j < kPerLane; ++j) *kept(round, k, p, j) = loads[p][k][j];
+            for (int j = 0; j < kPerLane; ++j) place[number(k, p, j)] = loads[p][k][j];
           }
         }
       }
@@ -137,26 +148,25 @@ template <class Op, class T, int kWidth> struct LongRow {
     typename U::Value v[kPasses];
     TALLY_UNROLL
     for (int p = 0; p < kPasses; ++p) {
-      const int from = at(round, p), left = n - from;
+      const int first = from(round, p), left = n - first;
       E x[kWidth][kPerLane];
       TALLY_UNROLL
       for (int j = 0; j < kPerLane; ++j) {
-        const auto columns = task.template columns<kWidth>(from + kLanes * j, left - kLanes * j);
+        const auto columns = task.template columns<kWidth>(first + kLanes * j, left - kLanes * j);
         TALLY_UNROLL
         for (int w = 0; w < kWidth; ++w) {
-          C in[Op::inputs];
+          C in[kInputs];
           TALLY_UNROLL
-          for (int k = 0; k < Op::inputs; ++k) in[k] = convert<C>(loads[p][k][j][w]);
+          for (int k = 0; k < kInputs; ++k) in[k] = convert<C>(loads[p][k][j][w]);
           x[w][j] = task.op.template element<T>(in, known, columns.weight[w]);
         }
       }
       typename U::Value lanes[kWidth];
       TALLY_UNROLL
-      for (int w = 0; w < kWidth; ++w) {
-        const int count = whole ? kPerLane : lane_length<kPerLane>(left - w);
-        lanes[w] = whole ? U::template lane<kPerLane>(task.reduction, x[w], kPerLane, from + w, E(pivot))
-                         : U::template lane<kPerLane>(task.reduction, x[w], count, from + w, E(pivot));
-      }
+      for (int w = 0; w < kWidth; ++w)
+        lanes[w] = whole ? U::template lane<kPerLane>(task.reduction, x[w], kPerLane, first + w, E(pivot))
+                         : U::template lane<kPerLane>(task.reduction, x[w], lane_length<kPerLane>(left - w), first + w,
+                                                      E(pivot));
       merge_within<U, kWidth>(task.reduction, lanes);
       v[p] = lanes[0];
     }
@@ -171,8 +181,7 @@ template <class Op, class T, int kWidth> struct LongRow {
     const int size = spread ? task.plan.board : static_cast<int>(power_of_two_at_least(tiles));
     for (int i = (spread ? threads : tiles) + static_cast<int>(threadIdx.x); i < size; i += threads)
       board[i] = U::nothing(task.reduction);
-    TALLY_ROLLED
-    for (int round = 0; round < task.plan.rounds && tile(round) < tiles; ++round) {
+    each_round([&](int round) {
       const auto mine = fold_tile<U>(round, known, pivot, waits);
       if (spread) {
         board[tile(round) * kWarp + place<kWidth>()] = mine;
@@ -180,36 +189,45 @@ template <class Op, class T, int kWidth> struct LongRow {
         const auto whole = of_tile<U, kWidth>(task.reduction, mine);
         if (threadIdx.x % kWarp == 0) board[tile(round)] = whole;
       }
-    }
+    });
     return across_board<U>(task.reduction, board, size);
   }
 
   /// Writes the results. Into places that are free then come the elements of `next`, where it is a row.
   template <class Map> TALLY_DEVICE void write(const Map& map, const LongRow& next) const {
+    const bool fetches = next.row < task.rows, keeps = task.plan.keeps;
     const int n = static_cast<int>(task.n);
-    const bool fetches = next.row < task.rows;
-    TALLY_ROLLED
-    for (int round = 0; round < task.plan.rounds && tile(round) < task.plan.tiles; ++round) TALLY_ROLLED
-    for (int p = 0; p < kPasses; ++p) {
-      const int from = at(round, p), left = n - from;
-      T* to = task.out + row * task.n + from;
-#if defined(__CUDACC__)
-#pragma unroll 4
-#endif
-      for (int j = 0; j < kPerLane; ++j) {
-        if (kLanes * j >= left) continue;
-        Load loads[Op::inputs];
+    each_round([&](int round) {
+      TALLY_ROLLED
+      for (int p = 0; p < kPasses; ++p) {
+        const int first = from(round, p), left = n - first, count = lane_length<kPerLane>(left);
+        T* to = task.out + row * task.n + first;
+        Load* place = place_of(round) + number(0, p, 0);
+        const T *again[kInputs], *ahead[kInputs];
         TALLY_UNROLL
-        for (int k = 0; k < Op::inputs; ++k)
-          loads[k] =
-              task.plan.keeps
-                  ? *kept(round, k, p, j)
-                  : gpu::load_streaming(reinterpret_cast<const Load*>(task.input(k, row) + from) + kLanes / kWidth * j);
-        if (fetches) next.fetch(round, p, j);
-        const auto columns = task.template columns<kWidth>(from + kLanes * j, left - kLanes * j);
-        gpu::store_streaming(reinterpret_cast<Load*>(to + kLanes * j), map(loads, columns));
+        for (int k = 0; k < kInputs; ++k) {
+          again[k] = task.input(k, row) + first;
+          ahead[k] = task.input(k, next.row) + first;
+        }
+#if defined(__CUDACC__)
+#pragma unroll(kWidth == 1 ? 4 : 2)
+#endif
+        for (int j = 0; j < count; ++j) {
+          Load loads[kInputs];
+          TALLY_UNROLL
+          for (int k = 0; k < kInputs; ++k)
+            loads[k] = keeps ? place[number(k, 0, j)]
+                             : gpu::load_streaming(reinterpret_cast<const Load*>(again[k] + kLanes * j));
+          if (fetches) {
+            TALLY_UNROLL
+            for (int k = 0; k < kInputs; ++k)
+              gpu::copy_async(place + number(k, 0, j), reinterpret_cast<const Load*>(ahead[k] + kLanes * j));
+          }
+          const auto columns = task.template columns<kWidth>(first + kLanes * j, left - kLanes * j);
+          gpu::store_streaming(reinterpret_cast<Load*>(to + kLanes * j), map(loads, columns));
+        }
       }
-    }
+    });
   }
 };
 

@@ -26,7 +26,7 @@ TALLY_DEVICE float exp_of_at_most_0(float d) {
   return raised_exp<64>(gpu::max_or_nan(d, math::detail::ExpConstants<float>::kLowest)) * 0x1p-64f;
 }
 
-/// LogSumExp. A maximum of -inf has the sum 0, of NaN any; +inf does not hold.
+/// LogSumExp. With a maximum of -inf or NaN the sum is any number; of the maxima an infinite one does not hold.
 struct QuickLogSumExp {
   using Op = LogSumExp;
   using Value = LogSumExp::Shifted<float>;
@@ -37,7 +37,7 @@ struct QuickLogSumExp {
   TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t, float) {
     if (count <= 0) return nothing(op);
     if constexpr (kRows == 1) {
-      return {x[0], x[0] == -math::infinity<float>() ? 0.0f : 1.0f};
+      return {x[0], 1};
     } else {
       float max = x[0];
       TALLY_UNROLL

@@ -46,10 +46,12 @@ template <class Op, class T, int kRows> struct ShortRow {
         x[w][j] = task.op.template element<T>(in, known, columns.weight[w]);
       }
     }
+    const bool full = n - lane >= kVector + kLanes * (kRows - 1);
     typename U::Value v[kVector];
     TALLY_UNROLL
     for (int w = 0; w < kVector; ++w)
-      v[w] = U::template lane<kRows>(task.reduction, x[w], lane_length<kRows>(n - lane - w), lane + w, E(pivot));
+      v[w] = full ? U::template lane<kRows>(task.reduction, x[w], kRows, lane + w, E(pivot))
+                  : U::template lane<kRows>(task.reduction, x[w], lane_length<kRows>(n - lane - w), lane + w, E(pivot));
     merge_within<U, kVector>(task.reduction, v);
     return v[0];
   }

@@ -23,6 +23,7 @@ template <class Op, class T> struct RowTask {
   std::int64_t rows, n;
   Kept* kept;
   const C *weight, *bias;  // of each column; null where there are none
+  bool has_columns;
   Op op;
   [[no_unique_address]] typename Op::Reduction reduction;
   RowPlan plan;
@@ -31,6 +32,7 @@ template <class Op, class T> struct RowTask {
   /// Of the first `left` of W columns from `at` on.
   template <int W> TALLY_DEVICE ColumnRun<C, W> columns(std::int64_t at, std::int64_t left) const {
     ColumnRun<C, W> run = {};
+    if (!has_columns) return run;
     if (weight) read_columns(weight + at, left, run.weight);
     if (bias) read_columns(bias + at, left, run.bias);
     return run;
