@@ -46,7 +46,8 @@ template <class Op, class T, int kRows> struct ShortRow {
         x[w][j] = task.op.template element<T>(in, known, columns.weight[w]);
       }
     }
-    const bool full = n - lane >= kVector + kLanes * (kRows - 1);
+    // Both inputs' elements leave no registers for two copies of the code.
+    const bool full = Op::inputs == 1 && n - lane >= kVector + kLanes * (kRows - 1);
     typename U::Value v[kVector];
     TALLY_UNROLL
     for (int w = 0; w < kVector; ++w)
