@@ -1,7 +1,12 @@
 #include <tally/core/raw.h>
 
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
 #include <tally/core/convert.h>
 #include <tally/core/cuda/raw.h>
+#include <tally/core/elements.h>
 #include <tally/core/parallel.h>
 #include <tally/core/strided.h>
 
@@ -12,39 +17,100 @@ constexpr std::int64_t kGrain = 1 << 15;
 
 template <class T> T* at(const Tensor& tensor) { return static_cast<T*>(tensor.raw()); }
 
+/// f(U{}) for the unsigned integer of `size` bytes.
+template <class F> void for_bits(std::size_t size, F&& f) {
+  if (size == 8) return f(std::uint64_t{});
+  if (size == 4) return f(std::uint32_t{});
+  if (size == 2) return f(std::uint16_t{});
+  return f(std::uint8_t{});
+}
+
 void fill(Cpu, const Tensor& target, Number value) {
   const Strided<1> walk(target.shape(), {&target.strides()});
+  const std::int64_t step = walk.inner_stride(0);
+  std::byte element[8];
   visit(target.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* out = at<T>(target);
-    const T element = value.is_real() ? convert<T>(value.as<double>()) : convert<T>(value.as<std::int64_t>());
-    const std::int64_t step = walk.inner_stride(0);
+    const T one = value.is_real() ? convert<T>(value.as<double>()) : convert<T>(value.as<std::int64_t>());
+    std::memcpy(element, &one, sizeof one);
+  });
+  for_bits(size_of(target.dtype()), [&](auto bits) {
+    std::memcpy(&bits, element, sizeof bits);
+    auto* const out = static_cast<decltype(bits)*>(target.raw());
     parallel_for(walk.count, kGrain, [&](std::int64_t begin, std::int64_t end) {
       for_each_run(walk, begin, end, [&](const std::int64_t(&offset)[1], std::int64_t length) {
-        for (std::int64_t i = 0; i < length; ++i) out[offset[0] + i * step] = element;
+        for (std::int64_t i = 0; i < length; ++i) out[offset[0] + i * step] = bits;
       });
     });
   });
 }
 
+/// Copies run after run: `count` elements, from_step and to_step apart.
+class Copy {
+ public:
+  virtual ~Copy() = default;
+  virtual void run(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step,
+                   std::int64_t count) const = 0;
+};
+
+template <class Bits> class SameType final : public Copy {
+  void run(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step,
+           std::int64_t count) const override {
+    const Bits* x = reinterpret_cast<const Bits*>(from);
+    Bits* y = reinterpret_cast<Bits*>(to);
+    if (from_step == 1 && to_step == 1)
+      std::memmove(y, x, static_cast<std::size_t>(count) * sizeof(Bits));
+    else
+      for (std::int64_t i = 0; i < count; ++i) y[i * to_step] = x[i * from_step];
+  }
+};
+
+/// By way of C, which one of the two types is, or which holds the source's.
+template <class C> class Converted final : public Copy {
+ public:
+  Converted(DType to, DType from) : to_(to), from_(from), read_(reader<C>(from)), write_(writer<C>(to)) {}
+
+ private:
+  void run(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step,
+           std::int64_t count) const override {
+    constexpr DType own = dtype_of<C>();
+    if (from_ == own && from_step == 1) return write_(reinterpret_cast<const C*>(from), count, to, to_step);
+    if (to_ == own && to_step == 1) return read_(from, from_step, count, reinterpret_cast<C*>(to));
+    alignas(64) C buffer[512];
+    const auto bytes = [](DType dtype) { return static_cast<std::int64_t>(size_of(dtype)); };
+    for (std::int64_t length; count > 0; count -= length) {
+      length = std::min<std::int64_t>(count, std::size(buffer));
+      read_(from, from_step, length, buffer);
+      write_(buffer, length, to, to_step);
+      from += length * from_step * bytes(from_);
+      to += length * to_step * bytes(to_);
+    }
+  }
+
+  DType to_, from_;
+  Reader<C> read_;
+  Writer<C> write_;
+};
+
+/// f(Copy) between the two types.
+template <class F> void with_copy(DType to, DType from, F&& f) {
+  const auto either = [&](DType dtype) { return to == dtype || from == dtype; };
+  if (to == from) return for_bits(size_of(to), [&](auto bits) { f(SameType<decltype(bits)>()); });
+  if (either(float64)) return f(Converted<double>(to, from));
+  if (either(float32)) return f(Converted<float>(to, from));
+  if (either(int64) || !is_floating(from)) return f(Converted<std::int64_t>(to, from));
+  f(Converted<float>(to, from));
+}
+
 void copy(Cpu, const Tensor& target, const Tensor& source) {
   const Strided<2> walk(target.shape(), {&target.strides(), &source.strides()});
-  visit(target.dtype(), [&](auto to) {
-    visit(source.dtype(), [&](auto from) {
-      using To = typename decltype(to)::type;
-      using From = typename decltype(from)::type;
-      To* out = at<To>(target);
-      const From* in = at<From>(source);
-      const std::int64_t to_step = walk.inner_stride(0), from_step = walk.inner_stride(1);
-      parallel_for(walk.count, kGrain, [&](std::int64_t begin, std::int64_t end) {
-        for_each_run(walk, begin, end, [&](const std::int64_t(&offset)[2], std::int64_t length) {
-          To* o = out + offset[0];
-          const From* x = in + offset[1];
-          if (to_step == 1 && from_step == 1)
-            for (std::int64_t i = 0; i < length; ++i) o[i] = convert<To>(x[i]);
-          else
-            for (std::int64_t i = 0; i < length; ++i) o[i * to_step] = convert<To>(x[i * from_step]);
-        });
+  const auto to_size = static_cast<std::int64_t>(size_of(target.dtype()));
+  const auto from_size = static_cast<std::int64_t>(size_of(source.dtype()));
+  with_copy(target.dtype(), source.dtype(), [&](const Copy& one) {
+    parallel_for(walk.count, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      for_each_run(walk, begin, end, [&](const std::int64_t(&offset)[2], std::int64_t length) {
+        one.run(at<std::byte>(source) + offset[1] * from_size, walk.inner_stride(1),
+                at<std::byte>(target) + offset[0] * to_size, walk.inner_stride(0), length);
       });
     });
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tally/core/elements.h>
 #include <tally/core/parallel.h>
 
 namespace tally::detail {
@@ -10,39 +11,31 @@ namespace {
 constexpr std::int64_t kBlock = 512;      // elements; five buffers of doubles fit the L1 cache
 constexpr std::int64_t kGrain = 1 << 14;  // elements a thread takes at least
 
+/// What lies at `offset` elements of `dtype`.
+const void* at(const void* data, DType dtype, std::int64_t offset) {
+  return static_cast<const std::byte*>(data) + offset * static_cast<std::int64_t>(size_of(dtype));
+}
+void* at(void* data, DType dtype, std::int64_t offset) {
+  return static_cast<std::byte*>(data) + offset * static_cast<std::int64_t>(size_of(dtype));
+}
+
 /// Elements [begin, begin + count) of one operand of the walk, converted to C.
 template <class C, int M>
 void gather(const Strided<M>& walk, int operand, const void* data, DType dtype, std::int64_t begin, std::int64_t count,
             C* to) {
-  visit(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const std::int64_t step = walk.inner_stride(operand);
-    for_each_run(walk, begin, begin + count, [&](const std::int64_t(&offsets)[M], std::int64_t length) {
-      const T* from = static_cast<const T*>(data) + offsets[operand];
-      if (step == 1)
-        for (std::int64_t i = 0; i < length; ++i) to[i] = convert<C>(from[i]);
-      else if (step == 0)
-        std::fill_n(to, length, convert<C>(*from));
-      else
-        for (std::int64_t i = 0; i < length; ++i) to[i] = convert<C>(from[i * step]);
-      to += length;
-    });
+  const Reader<C> read = reader<C>(dtype);
+  for_each_run(walk, begin, begin + count, [&](const std::int64_t(&offsets)[M], std::int64_t length) {
+    read(at(data, dtype, offsets[operand]), walk.inner_stride(operand), length, to);
+    to += length;
   });
 }
 
 template <class R, int M>
 void scatter(const Strided<M>& walk, void* data, DType dtype, std::int64_t begin, std::int64_t count, const R* from) {
-  visit(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const std::int64_t step = walk.inner_stride(0);
-    for_each_run(walk, begin, begin + count, [&](const std::int64_t(&offsets)[M], std::int64_t length) {
-      T* to = static_cast<T*>(data) + offsets[0];
-      if (step == 1)
-        for (std::int64_t i = 0; i < length; ++i) to[i] = convert<T>(from[i]);
-      else
-        for (std::int64_t i = 0; i < length; ++i) to[i * step] = convert<T>(from[i]);
-      from += length;
-    });
+  const Writer<R> write = writer<R>(dtype);
+  for_each_run(walk, begin, begin + count, [&](const std::int64_t(&offsets)[M], std::int64_t length) {
+    write(from, length, at(data, dtype, offsets[0]), walk.inner_stride(0));
+    from += length;
   });
 }
 
@@ -57,6 +50,16 @@ template <int M> bool is_constant(const Strided<M>& walk, int operand) {
   for (int d = 0; d < walk.rank; ++d)
     if (walk.strides[operand][d] != 0) return false;
   return true;
+}
+
+template <class C> C value_as(DType dtype, Number number) {
+  return visit(dtype, [&](auto tag) -> C {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<Compute<T>, C>)
+      return loop_value<T>(number);
+    else
+      return {};
+  });
 }
 
 /// How a block gets one input.
@@ -119,10 +122,7 @@ void run_blocks(const Tensor& out, const Inputs<N>& inputs, DType dtype, DenseLo
       source.constant = source.constant && !source.direct;
       if (source.constant) gather(blocks.walk, operand, source.data, source.dtype, 0, 1, &source.value);
     } else {
-      visit(dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (std::is_same_v<Compute<T>, C>) source.value = loop_value<T>(inputs[k].number);
-      });
+      source.value = value_as<C>(dtype, inputs[k].number);
       source.constant = true;
     }
   }
