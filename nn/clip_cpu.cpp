@@ -1,5 +1,5 @@
 #include <tally/nn/clip_backend.h>
-#include <tally/ops/cpu/reduce.h>
+#include <tally/ops/cpu/reduce_tile.h>
 #include <tally/ops/reduce_backend.h>
 
 namespace tally::detail {

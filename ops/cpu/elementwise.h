@@ -6,14 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <tally/ops/cpu/independent.h>
 #include <tally/ops/elementwise_loop.h>
-
-// Each result depends on the inputs at its own place alone, also where it overwrites one of them.
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
-#define TALLY_INDEPENDENT _Pragma("GCC ivdep")
-#else
-#define TALLY_INDEPENDENT
-#endif
 
 #if defined(__CUDACC__)
 #define TALLY_FLATTEN

@@ -1,4 +1,5 @@
-// Which of the library's reductions have vector loops (ops/cpu/reduce_kernels.h), and their tiles' accumulators.
+// Which of the library's reductions share their loops, which have vector loops (ops/cpu/reduce_kernels.h), and the
+// accumulators of these loops' tiles.
 #pragma once
 
 #include <tally/ops/cpu/reduce_kernels.h>
@@ -9,14 +10,20 @@ namespace tally::cpu_loops {
 using detail::TileKind;
 using detail::TileResult;
 
+/// The op whose loops an op runs up to `project`: itself, or the base from which only its results differ.
+template <class Op> struct ArithmeticOf { using type = Op; };
+template <> struct ArithmeticOf<Mean> { using type = Sum; };
+template <> struct ArithmeticOf<Std> { using type = Var; };
+template <> struct ArithmeticOf<Any> { using type = CountNonzero; };
+template <> struct ArithmeticOf<All> { using type = CountNonzero; };
+template <> struct ArithmeticOf<Norm0> { using type = CountNonzero; };
+
 template <class Op> inline constexpr TileKind kTileKind = TileKind::none;
 template <> inline constexpr TileKind kTileKind<Sum> = TileKind::sum;
-template <> inline constexpr TileKind kTileKind<Mean> = TileKind::sum;
 template <> inline constexpr TileKind kTileKind<Norm1> = TileKind::norm1;
 template <> inline constexpr TileKind kTileKind<Norm2> = TileKind::norm2;
 template <> inline constexpr TileKind kTileKind<Prod> = TileKind::prod;
 template <> inline constexpr TileKind kTileKind<Var> = TileKind::moments;
-template <> inline constexpr TileKind kTileKind<Std> = TileKind::moments;
 template <> inline constexpr TileKind kTileKind<LogSumExp> = TileKind::exponentials;
 template <> inline constexpr TileKind kTileKind<Max> = TileKind::max;
 template <> inline constexpr TileKind kTileKind<Min> = TileKind::min;
@@ -25,9 +32,6 @@ template <> inline constexpr TileKind kTileKind<AMin> = TileKind::amin;
 template <> inline constexpr TileKind kTileKind<NormInf<true>> = TileKind::largest_magnitude;
 template <> inline constexpr TileKind kTileKind<NormInf<false>> = TileKind::smallest_magnitude;
 template <> inline constexpr TileKind kTileKind<CountNonzero> = TileKind::nonzero;
-template <> inline constexpr TileKind kTileKind<Any> = TileKind::nonzero;
-template <> inline constexpr TileKind kTileKind<All> = TileKind::nonzero;
-template <> inline constexpr TileKind kTileKind<Norm0> = TileKind::nonzero;
 
 template <class Op, class C>
 inline constexpr bool kHasTileLoops = kTileKind<Op> != TileKind::none&& std::is_floating_point_v<C>;

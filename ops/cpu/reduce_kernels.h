@@ -1,7 +1,7 @@
 // The vector loops of the library's reductions over float and double, compiled once per instruction set
 // (isa_reduce.cpp, isa_extremes.cpp). They do the common case and say where it is not: values whose squares or products
-// leave the range, NaN among extremes. Then the general loops of ops/cpu/reduce.h do that tile; the bits are the same.
-// No inline function here: one compiled for a newer processor could replace the others' at link time.
+// leave the range, NaN among extremes. Then the general loops of ops/cpu/reduce_tile.h do that tile; the bits are the
+// same. No inline function here: one compiled for a newer processor could replace the others' at link time.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <tally/core/wide.h>
+#include <tally/ops/reductions/count.h>
 #include <tally/ops/reductions/extremes.h>
 
 namespace tally {
@@ -65,14 +66,10 @@ struct Norm1 {
 };
 
 /// norm of order 0: how many are not zero, as a float. Its gradient is 0.
-struct Norm0 {
+struct Norm0 : CountNonzero {
   static constexpr auto name = "norm";
   template <class T> static constexpr bool accepts = floats_only<T>;
-  template <class C> static constexpr bool any_order = true;
-  template <class C> using Acc = std::int64_t;
-  template <class C> TALLY_HD std::int64_t identity() const { return 0; }
-  template <class C> TALLY_HD std::int64_t lift(C x) const { return x != 0; }
-  TALLY_HD std::int64_t combine(std::int64_t a, std::int64_t b) const { return a + b; }
+  template <class T> using Result = T;
   template <class C> TALLY_HD C project(std::int64_t acc, std::int64_t, C) const { return static_cast<C>(acc); }
   template <class C> TALLY_HD C derivative(std::int64_t, std::int64_t, C) const { return C(0); }
 };

@@ -54,7 +54,7 @@ template <class Op, class T> void check(const Tensor& x, std::int64_t dim, const
   const ReducePlan plan = plan_reduction("trace", x, dim, {}, Where::here());
   using C = Compute<T>;
   raw::fill(y, 77);
-  cpu_loops::reduce<Op, C>({}, plan.lists, cpu_loops::Source<C>::of(x.data<T>()), {y.data<Print>(), nullptr, nullptr});
+  cpu_loops::reduce<Op, C>({}, plan.lists, cpu_loops::Source<C>(x), {y.data<Print>(), nullptr, nullptr});
   EXPECT_EQ(y.to_vector<Print>(), wanted) << describe(x) << " over dim " << dim;
 }
 
