@@ -1,10 +1,55 @@
-// The dtype, device and shape rules of elementwise ops.
+// The front end of elementwise ops: dtype, device and shape rules, and the graph.
+#include <vector>
+
+#include <tally/autograd/record.h>
 #include <tally/core/error.h>
 #include <tally/core/require.h>
 #include <tally/ops/elementwise_record.h>
 
-namespace tally::detail {
+namespace tally {
+
+Tensor sum_to(const Tensor& x, const Shape& shape, Where where);
+
+namespace detail {
 namespace {
+
+/// Whether a gradient is wanted as recorded ops; throws where there are none.
+bool wants_recorded(Curvature curvature, const char* name, Where where) {
+  if (curvature == Curvature::none || !grad_enabled()) return false;
+  if (curvature == Curvature::unknown)
+    throw AutogradError(name, "has no second derivative; without create_graph its first one is found", where);
+  return true;
+}
+
+/// loop(grad, kept...) as a recorded op: linear in `grad`, constant in what is kept.
+template <std::size_t N>
+Tensor linear_pull(Loop<N + 1> loop, const KeptOp& op, const char* name, const Tensor& grad,
+                   const std::array<Side, N>& kept, Where where) {
+  return [&]<std::size_t... K>(std::index_sequence<K...>) {
+    Tensor result = empty(grad.shape(), like(grad.dtype(), grad.device()), where);
+    loop(op.get(), result, Inputs<N + 1>{grad, kept[K].input()...}, grad.dtype(), name, where);
+    const auto backward = [loop, op, name, where, numbers = std::array<Number, N>{kept[K].number...}](
+                              const Tensor& grad_of_result, const auto&... tensors) {
+      return std::vector{
+          linear_pull<N>(loop, op, name, grad_of_result, std::array<Side, N>{Side{tensors, numbers[K]}...}, where)};
+    };
+    return record(name, {grad}, std::move(result), saving(kept[K].tensor...), backward, where);
+  }
+  (std::make_index_sequence<N>{});
+}
+
+/// The gradient of one side, of the result's shape.
+Tensor pull_side(const PartialRule& rule, Curvature curvature, const KeptOp& op, const char* name, const Tensor& grad,
+                 const Side& a, const Side& b, Where where) {
+  if (rule.constant) {
+    if (rule.constant(op.get()) == 1) return grad;
+  } else if (wants_recorded(curvature, name, where)) {
+    return rule.recorded(op.get(), grad, a, b, where);
+  }
+  const std::array<Side, 2> read{includes(rule.reads, Reads::a) ? a : Side{},
+                                 includes(rule.reads, Reads::b) ? b : Side{}};
+  return linear_pull(rule.pull, op, name, grad, read, where);
+}
 
 bool fits(Number number, DType dtype) {
   return visit(dtype, [&](auto tag) {
@@ -25,12 +70,6 @@ DType beside_number(DType tensor, Number number) {
 
 }  // namespace
 
-void throw_once_differentiable(const char* name, Where where) {
-  throw AutogradError(name, "has no second derivative; without create_graph its first one is found", where);
-}
-void throw_no_derivative(const char* name, Where where) {
-  throw AutogradError(name, "its struct gives no derivative", where);
-}
 void throw_host_only(const char* name, Where where) {
   throw DeviceError(name, "this loop was compiled for the CPU; move the call into a .cu file to run it on cuda", where);
 }
@@ -76,4 +115,56 @@ Pair::Pair(const char* name, Result result, const Operand& left, const Operand& 
   b = side(right);
 }
 
-}  // namespace tally::detail
+Tensor record_map(const MapRule& rule, const char* name, const void* op, const Tensor& input, Where where) {
+  const Tensor x = loop_input(name, rule.result, input, where);
+  Tensor y = empty(x.shape(), like(rule.result == Result::boolean ? boolean : x.dtype(), x.device()), where);
+  rule.forward(op, y, Inputs<1>{x}, x.dtype(), name, where);
+  if (!is_floating(y.dtype())) return y;
+  const auto backward = [&rule, kept_op = rule.keep && x.requires_grad() ? rule.keep(op) : nullptr, name, where](
+                            const Tensor& grad, const Tensor& kept) -> std::vector<Tensor> {
+    if (!rule.pull) throw AutogradError(name, "its struct gives no derivative", where);
+    if (wants_recorded(rule.curvature, name, where)) return {rule.recorded(kept_op.get(), grad, kept, where)};
+    return {linear_pull(rule.pull, kept_op, name, grad, std::array<Side, 1>{Side{kept}}, where)};
+  };
+  const Saving<1> kept{{rule.from_result ? SavedArgument(output) : SavedArgument(x)}};
+  return record(name, {x}, std::move(y), kept, backward, where);
+}
+
+Tensor record_zip(const ZipRule& rule, const char* name, const void* op, const Operand& left, const Operand& right,
+                  Where where) {
+  const Pair pair(name, rule.result, left, right, where);
+  Tensor y = empty(pair.shape, like(rule.result == Result::boolean ? boolean : pair.dtype, pair.device), where);
+  rule.forward(op, y, Inputs<2>{pair.a.input(), pair.b.input()}, pair.dtype, name, where);
+  if (!is_floating(y.dtype())) return y;
+  if (!rule.left.pull)
+    return record(
+        name, {pair.a.tensor, pair.b.tensor}, y,
+        [name, where](const Tensor&) -> std::vector<Tensor> {
+          throw AutogradError(name, "its struct gives no derivative", where);
+        },
+        where);
+  const bool to_a = pair.a.wants_grad(), to_b = pair.b.wants_grad();
+  const auto kept = [&](const Side& side, Reads which) {
+    return (to_a && includes(rule.left.reads, which)) || (to_b && includes(rule.right.reads, which)) ? side.tensor
+                                                                                                     : Tensor();
+  };
+  const auto backward = [&rule, kept_op = rule.keep && (to_a || to_b) ? rule.keep(op) : nullptr, name, where, to_a,
+                         to_b, number_a = pair.a.number, number_b = pair.b.number,
+                         shape_a = to_a ? pair.a.tensor.shape() : Shape(),
+                         shape_b = to_b ? pair.b.tensor.shape() : Shape()](const Tensor& grad, const Tensor& kept_a,
+                                                                           const Tensor& kept_b) {
+    const Side a{kept_a, number_a}, b{kept_b, number_b};
+    const auto pull = [&](const PartialRule& side, const Shape& shape) {
+      return sum_to(pull_side(side, rule.curvature, kept_op, name, grad, a, b, where), shape, where);
+    };
+    std::vector<Tensor> grads(2);
+    if (to_a) grads[0] = pull(rule.left, shape_a);
+    if (to_b) grads[1] = pull(rule.right, shape_b);
+    return grads;
+  };
+  return record(name, {pair.a.tensor, pair.b.tensor}, std::move(y),
+                saving(kept(pair.a, Reads::a), kept(pair.b, Reads::b)), backward, where);
+}
+
+}  // namespace detail
+}  // namespace tally

@@ -8,7 +8,7 @@
 
 namespace tally::detail {
 
-struct LibraryLoops {
+struct __attribute__((visibility("hidden"))) LibraryLoops {  // and so is what is made with it
   template <class F, std::size_t N>
   static void run(const F& f, const Tensor& out, const Inputs<N>& inputs, DType dtype, const char*, Where) {
     if (out.numel() == 0) return;

@@ -1,5 +1,6 @@
 #include <tally/ops/where.h>
 
+#include <tally/autograd/record.h>
 #include <tally/core/require.h>
 #include <tally/ops/binary_ops.h>
 #include <tally/ops/library_loops.h>

@@ -14,7 +14,7 @@ template <class F> inline constexpr bool kComputes = !F::on_integers;
 template <class Op> inline constexpr bool kComputes<PullLeft<Op>> = false;
 template <class Op> inline constexpr bool kComputes<PullRight<Op>> = false;
 
-struct IsaLoops {
+struct __attribute__((visibility("hidden"))) IsaLoops {
   template <class F, class C, class R, std::size_t N> static DenseLoop<C, R> best() {
 #if defined(__x86_64__)
     if constexpr (kComputes<F> && std::is_same_v<C, float>) {
