@@ -322,13 +322,14 @@ TEST_P(ReduceGradient, SecondOrderOfLongProdThatLeavesTheRange) {
   }
 }
 
-TEST_P(ReduceGradient, SecondOrderOfProdKeepsInfinitiesAndNaN) {
+TEST_P(ReduceGradient, SecondOrderOfProdAddsUpAndKeepsInfinitiesAndNaN) {
   // The sum of first derivatives of abc is ab + bc + ca.
   const auto second = [&](std::initializer_list<double> values) {
     const Tensor x = leaf(values);
     const Tensor first = grad({prod(x)}, {x}, {}, {.create_graph = true})[0];
     return grad({sum(first)}, {x})[0].to_vector<double>();
   };
+  EXPECT_THAT(second({1, 0x1p-50, 0x1p-70}), ElementsAre(0x1p-50 + 0x1p-70, 1, 1));  // summands of other exponents
   EXPECT_THAT(second({kInf, 2, 3}), ElementsAre(5, kInf, kInf));
   EXPECT_THAT(second({0, kInf, 3}), ElementsAre(kInf, 3, kInf));
   const std::vector<double> with_nan = second({kNan, 2, 3});
