@@ -22,6 +22,9 @@ foreach(kernel IN LISTS kernels)
     # What their hot loops leave to functions: exact units with the counters of a binary tree, and the last block's merge.
     set(stack_limit 3072)
     set(register_limit 80)  # three blocks of 256 threads
+  elseif(name MATCHES "reduce_many")
+    set(stack_limit 3072)
+    set(register_limit 128)  # two blocks: the arrays of a clipping share the memory's bandwidth, not a warp's latency
   elseif(name MATCHES "map_(long|short)_rows")
     set(stack_limit 3072)  # the same
   elseif(name MATCHES "add_kernel")
