@@ -41,7 +41,7 @@ for preset in "${presets[@]}"; do
   out=$(count skipped "$report")
   [ "$all" -gt 0 ] || { echo "No test of $preset ran"; exit 1; }
   if [ "$bad" -gt 0 ]; then
-    grep -vE '^ *[0-9]+/[0-9]+ Test.*(Passed|Skipped)|^ *Start +[0-9]+:' "build/$preset/test.log" | tail -n 150
+    grep -vE '^ *[0-9]+/[0-9]+ Test.*(Passed|Skipped)|\(Skipped\)$|^ *Start +[0-9]+:' "build/$preset/test.log" | tail -n 150
   fi
   # Why tests were skipped, each reason once.
   grep -hA1 ': Skipped$' "$report" | grep -vE ': Skipped$|^--$' | sort | uniq -c | sed 's/^ */  skipped /' || true

@@ -86,7 +86,7 @@ TEST(BenchCase, RandomCasesComeFromTheSeedAndStayInBounds) {
 }
 
 TEST(BenchMeasure, EveryOpRunsForwardAndBackwardWhereItHasAGradient) {
-  const std::set<std::string> flat = {"argmax", "any", "all", "naive_sum", "block_sum"};
+  const std::set<std::string> flat = {"argmax", "any", "all", "clip", "naive_sum", "block_sum"};
   for (const std::string& op : op_names()) {
     if (op == "block_sum" || op.rfind("cub_", 0) == 0) continue;  // the device's
     Case one = parse_line("6x5 1 float32 " + op)[0];
