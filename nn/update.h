@@ -6,8 +6,6 @@
 //     static constexpr int arrays = 2;
 //     TALLY_HD void operator()(float& a, const float& b) const { a = a + b; }
 //   };
-//
-// An update that reads from memory what holds for all elements has ready(), which gives the update that has read it.
 #pragma once
 
 #include <utility>
@@ -27,20 +25,14 @@ template <class Update> struct Part {
   typename Update::Element* data[Update::arrays];
   std::int64_t count;
   Update update;
+
+  TALLY_HD void run(std::int64_t i) const { run(i, std::make_integer_sequence<int, Update::arrays>{}); }
+
+ private:
+  template <int... K> TALLY_HD void run(std::int64_t i, std::integer_sequence<int, K...>) const {
+    update(data[K][i]...);
+  }
 };
-
-template <class Update> TALLY_HD auto ready(const Update& update) {
-  if constexpr (requires { update.ready(); })
-    return update.ready();
-  else
-    return update;
-}
-
-/// f(data[0], data[1], ...): the part's arrays.
-template <class Update, class F> TALLY_HD void with_arrays(const Part<Update>& part, const F& f) {
-  [&]<int... K>(std::integer_sequence<int, K...>) { f(part.data[K]...); }
-  (std::make_integer_sequence<int, Update::arrays>{});
-}
 
 /// A part from dense tensors of one shape and of Update's element type.
 template <class Update, class... Tensors>
@@ -52,10 +44,8 @@ Part<Update> part_of(const Update& update, const Tensor& first, const Tensors&..
 template <class Update> void run_parts(Cpu, const std::vector<Part<Update>>& parts) {
   for (const Part<Update>& part : parts)
     parallel_for(part.count, 1 << 14, [&part](std::int64_t begin, std::int64_t end) {
-      const auto update = ready(part.update);  // its own, so that constants stay in registers
-      with_arrays(part, [&](auto*... arrays) {
-        for (std::int64_t i = begin; i < end; ++i) update(arrays[i]...);
-      });
+      const Part<Update> local = part;  // so that its constants stay in registers
+      for (std::int64_t i = begin; i < end; ++i) local.run(i);
     });
 }
 

@@ -13,8 +13,7 @@ namespace tally::detail {
 namespace {
 
 constexpr int kThreads = 256;
-/// Elements of a thread: as many loads under way as memory wants, whatever the number of arrays.
-template <class Update> constexpr int kEach = Update::arrays == 1 ? 8 : 4;
+constexpr std::int64_t kPerBlock = 4 * kThreads;
 
 /// As many parts as a kernel's arguments hold, which are at most 4 KiB.
 template <class Update> struct Batch {
@@ -24,41 +23,26 @@ template <class Update> struct Batch {
   int count = 0;
 };
 
-/// The arrays do not overlap, so that all loads may come before the first store.
-template <int kCount, class Update, class... T>
-__device__ __forceinline__ void update_run(const Update& update, std::int64_t first, std::int64_t end,
-                                           T* __restrict__... arrays) {
-  if (first + (kCount - 1) * kThreads < end) {
-    TALLY_UNROLL
-    for (int k = 0; k < kCount; ++k) update(arrays[first + k * kThreads]...);
-  } else {
-    for (std::int64_t i = first; i < end; i += kThreads) update(arrays[i]...);
-  }
-}
-
 template <class Update> __global__ void update_kernel(Batch<Update> batch, gpu::Status status) {
   if (gpu::raised(status)) return;
   const std::int64_t block = blockIdx.x;
   const int k = gpu::array_of_block(batch.first_block, batch.count, block);
   const Part<Update>& part = batch.part[k];
-  const std::int64_t begin = (block - batch.first_block[k]) * kThreads * kEach<Update>;
-  const auto update = ready(part.update);
-  with_arrays(part,
-              [&](auto*... arrays) { update_run<kEach<Update>>(update, begin + threadIdx.x, part.count, arrays...); });
+  const std::int64_t begin = (block - batch.first_block[k]) * kPerBlock, end = begin + kPerBlock;
+  for (std::int64_t i = begin + threadIdx.x; i < end && i < part.count; i += kThreads) part.run(i);
 }
 
 }  // namespace
 
 template <class Update> void run_parts(Cuda, const std::vector<Part<Update>>& parts) {
   constexpr std::size_t most = Batch<Update>::most;
-  constexpr std::int64_t per_block = kThreads * kEach<Update>;
   for (std::size_t first = 0; first < parts.size(); first += most) {
     Batch<Update> batch;
     std::int64_t blocks = 0;
     for (std::size_t i = first; i < std::min(parts.size(), first + most); ++i) {
       batch.part[batch.count] = parts[i];
       batch.first_block[batch.count++] = blocks;
-      blocks += (parts[i].count + per_block - 1) / per_block;
+      blocks += (parts[i].count + kPerBlock - 1) / kPerBlock;
     }
     gpu::launch(update_kernel<Update>, {blocks, kThreads, 0, "update"}, batch, gpu::status());
   }
