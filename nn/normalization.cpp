@@ -1,5 +1,6 @@
 #include <tally/nn/normalization.h>
 
+#include <tally/autograd/backward.h>
 #include <tally/autograd/record.h>
 #include <tally/core/dims.h>
 #include <tally/core/error.h>
@@ -46,16 +47,13 @@ bool by_rows(const RowOp& op, const RowCall& call) {
   return on(call.out.device(), [&](auto backend) { return map_rows(backend, op, call); });
 }
 
-/// The gradient of layer_norm's x as recorded ops, for create_graph.
-Tensor recorded_gradient(const Tensor& grad, const Tensor& x, const Tensor& weight, const Dims& dims, double eps) {
-  const Tensor wide = x.to(compute_dtype(x)), upstream = grad.to(compute_dtype(x));
-  const VarAndMean moments = var_mean(wide, dims, population, keepdim);
-  const Tensor rstd = rsqrt(moments.var + eps), centered = wide - moments.mean;
-  const Tensor pull = weight.defined() ? upstream * weight : upstream, to_centered = pull * rstd;
-  const double count = static_cast<double>(x.numel() / moments.var.numel());
-  const Tensor to_var = sum(pull * centered, dims, keepdim) * (rstd * rstd * rstd / -2);
-  const Tensor to_mean = sum(-to_centered, dims, keepdim) / count;
-  return (to_centered + (to_var * ((centered + centered) / count) + to_mean)).to(x.dtype());
+/// layer_norm of ops that are recorded one by one.
+Tensor composed_layer_norm(const Tensor& x, const Dims& dims, const Tensor& weight, const Tensor& bias, double eps,
+                           Where where) {
+  const Tensor input = x.to(compute_dtype(x), where);
+  const VarAndMean moments = var_mean(input, dims, population, keepdim, where);
+  const Tensor rstd = rsqrt(moments.var + eps, where);
+  return scaled((input - moments.mean) * rstd, weight, bias, x.dtype(), where);
 }
 
 /// layer_norm by one kernel each way, undefined where CUDA takes no such rows.
@@ -91,7 +89,11 @@ Tensor layer_norm_by_rows(const Tensor& x, const Dims& dims, Tensor weight, Tens
                             const Tensor& grad, const Tensor& x, const Tensor& weight, const Tensor& accumulators) {
     const DType computed = compute_dtype(x);
     std::vector<Tensor> grads(3);
-    if (to_x && grad_enabled()) grads[0] = recorded_gradient(grad, x, weight, dims, eps);
+    if (to_x && grad_enabled()) {
+      // For create_graph: the gradient that the CPU records.
+      const Tensor y = composed_layer_norm(x, dims, weight, {}, eps, Where::here());
+      grads[0] = tally::grad({y}, {x}, {grad}, {.create_graph = true})[0];
+    }
     if (to_x && !grad_enabled()) {
       grads[0] = empty(x.shape(), {.dtype = x.dtype(), .device = x.device()});
       by_rows(
@@ -127,10 +129,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized, const LayerNormOptio
   const Dims dims = normalized_dims("layer_norm", x, normalized, options.weight, options.bias, where);
   if (const Tensor y = layer_norm_by_rows(x, dims, options.weight, options.bias, options.eps, where); y.defined())
     return y;
-  const Tensor input = x.to(compute_dtype(x), where);
-  const VarAndMean moments = var_mean(input, dims, population, keepdim, where);
-  const Tensor rstd = rsqrt(moments.var + options.eps, where);
-  return scaled((input - moments.mean) * rstd, options.weight, options.bias, x.dtype(), where);
+  return composed_layer_norm(x, dims, options.weight, options.bias, options.eps, where);
 }
 
 Tensor rms_norm(const Tensor& x, const Shape& normalized, const RmsNormOptions& options, Where where) {

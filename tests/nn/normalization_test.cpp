@@ -7,6 +7,7 @@
 #include <tally/autograd/backward.h>
 #include <tally/autograd/gtest.h>
 #include <tally/core/error.h>
+#include <tally/core/random.h>
 #include <tally/nn/normalization.h>
 #include <tally/ops/operators.h>
 #include <tally/ops/view.h>
@@ -86,6 +87,33 @@ TEST_P(Normalization, Gradients) {
   EXPECT_THAT(layer, PassesGradGradCheck(x, w, b));
   EXPECT_THAT(rms, PassesGradCheck(x, w));
   EXPECT_THAT(rms, PassesGradGradCheck(x, w));
+}
+
+/// The gradient that create_graph records, and its own gradient: a row may be ill-conditioned.
+TEST_P(Normalization, RecordedGradientsHaveTheSameBitsOnBothDevices) {
+  if (device() == Device::cpu) GTEST_SKIP() << "compared in the CUDA case";
+  for (const DType dtype : {float32, float64, float16}) {
+    Generator generator(31);
+    const auto normal = [&](const Shape& shape) {
+      Tensor x = empty(shape, {.dtype = float64});
+      fill_normal(x, generator);
+      return x.to(dtype);
+    };
+    const Tensor x = normal({5, 37}) + Tensor(full({5, 1}, 100).to(dtype)), weight = normal({37}), bias = normal({37});
+    const Tensor cotangent = normal({5, 37}), second = normal({5, 37});
+    const auto both = [&](Device where) {
+      const auto leaf = [&](const Tensor& t) { return t.detach().clone().to(where).requires_grad_(); };
+      const Tensor a = leaf(x), w = leaf(weight), b = leaf(bias);
+      const Tensor y = layer_norm(a, {37}, {.weight = w, .bias = b});
+      const auto first = grad({y}, {a, w, b}, {cotangent.to(where)}, {.create_graph = true});
+      auto all = grad({first[0]}, {a, w}, {second.to(where)});
+      all.insert(all.end(), first.begin(), first.end());
+      return all;
+    };
+    const auto here = both(Device::cpu), there = both(device());
+    for (std::size_t i = 0; i < here.size(); ++i)
+      EXPECT_THAT(there[i].detach().to(Device::cpu), BitEqual(here[i].detach())) << name_of(dtype) << ", result " << i;
+  }
 }
 
 TEST_P(Normalization, Errors) {
