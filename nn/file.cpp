@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <tally/core/error.h>
@@ -26,13 +28,19 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// What is written goes to `path`.partial-<process>-<number>, locked while its writer lives: what can be locked was left
-// by one that was killed.
-bool is_partial_of(const std::string& name, const std::string& file) {
-  const std::string start = file + ".partial-";
-  if (!name.starts_with(start)) return false;
-  const std::string rest = name.substr(start.size());
-  return !rest.empty() && rest.find_first_not_of("0123456789-") == std::string::npos;
+// What is written goes to <mark><process>-<number> beside its target, locked while its writer lives: what can be locked
+// was left by one that was killed. The target's name is no part of it, so that it fits whatever that is.
+constexpr std::string_view kMark = ".tally-unfinished-";
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool is_partial(std::string_view name) {
+  if (!name.starts_with(kMark)) return false;
+  name.remove_prefix(kMark.size());
+  const auto dash = name.find('-');
+  return dash != std::string_view::npos && is_number(name.substr(0, dash)) && is_number(name.substr(dash + 1));
 }
 
 bool same_file(int descriptor, const std::string& path) {
@@ -42,29 +50,37 @@ bool same_file(int descriptor, const std::string& path) {
          held.st_ino == there.st_ino;
 }
 
+// For its lock alone: reading is enough, which a read-only file allows, but NFS locks only what may be written.
+int open_for_lock(const std::string& partial) {
+  constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const int descriptor = ::open(partial.c_str(), O_RDWR | kFlags);
+  return descriptor < 0 && errno == EACCES ? ::open(partial.c_str(), O_RDONLY | kFlags) : descriptor;
+}
+
 // While we hold the lock the name stays with the file: its writer renames it under the lock only.
 void remove_if_left(const std::string& partial) {
-  const int descriptor = ::open(partial.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  struct stat status {};
+  if (::lstat(partial.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  const int descriptor = open_for_lock(partial);
   if (descriptor < 0) return;
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0 && same_file(descriptor, partial)) ::unlink(partial.c_str());
   ::close(descriptor);
 }
 
-void remove_left_beside(const std::string& path) {
-  const std::string folder = folder_of(path), file = path.substr(path.rfind('/') + 1);
+void remove_left_in(const std::string& folder) {
   DIR* listing = ::opendir(folder.c_str());
   if (!listing) return;
   std::vector<std::string> found;
   while (const dirent* entry = ::readdir(listing))
-    if (is_partial_of(entry->d_name, file)) found.push_back(folder + "/" + entry->d_name);
+    if (is_partial(entry->d_name)) found.push_back(folder + "/" + entry->d_name);
   ::closedir(listing);
   for (const std::string& partial : found) remove_if_left(partial);
 }
 
 // A name that no other writer uses: the process, and a count for other threads. File systems without locks do without.
-int create_beside(const std::string& path, std::string& partial) {
+int create_in(const std::string& folder, std::string& partial) {
   for (int attempt = 0; attempt < 1000; ++attempt) {
-    partial = path + ".partial-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+    partial = folder + "/" + std::string(kMark) + std::to_string(::getpid()) + "-" + std::to_string(attempt);
     const int descriptor = ::open(partial.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0 && errno == EEXIST) continue;
     if (descriptor < 0) return descriptor;
@@ -73,6 +89,19 @@ int create_beside(const std::string& path, std::string& partial) {
     ::close(descriptor);  // taken for one that was left, before it was locked
   }
   return -1;
+}
+
+// Where a path leads whose last part may be a link, also where nothing is there yet. The kernel has refused loops.
+std::string follow_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // the kernel's own limit: a loop made meanwhile
+  std::filesystem::path target = path;
+  std::error_code not_a_link;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const auto next = std::filesystem::read_symlink(target, not_a_link);
+    if (not_a_link) break;
+    target = target.parent_path() / next;
+  }
+  return target.string();
 }
 
 // A rename is on the disk when its folder is. File systems that cannot sync a folder say EINVAL.
@@ -88,7 +117,9 @@ bool sync_folder(const std::string& folder) {
 
 }  // namespace
 
-void FileSite::fail(const std::string& text) const { throw IoError(op, path + ": " + text, where); }
+void FileSite::fail(const std::string& text) const {
+  throw IoError(op, path.empty() ? "the path of the file is empty" : path + ": " + text, where);
+}
 
 void FileSite::fail_errno(const std::string& text) const { fail(text + ": " + std::strerror(errno)); }
 
@@ -126,9 +157,13 @@ std::vector<std::byte> read_bytes(const FileSite& site) {
 AtomicFile::AtomicFile(FileSite site) : site_(std::move(site)) {
   struct stat old {};
   const bool replaces = ::stat(site_.path.c_str(), &old) == 0;
+  const bool may_appear = !site_.path.empty() && errno == ENOENT;
+  if (!replaces && !may_appear) site_.fail_errno("cannot be written");
   if (replaces && !S_ISREG(old.st_mode)) site_.fail("cannot be written: is not a regular file");
-  remove_left_beside(site_.path);
-  descriptor_ = create_beside(site_.path, partial_);
+  target_ = follow_links(site_.path);
+  const std::string folder = folder_of(target_);
+  remove_left_in(folder);
+  descriptor_ = create_in(folder, partial_);
   if (descriptor_ < 0) site_.fail_errno("cannot be written");
   if (replaces) static_cast<void>(::fchmod(descriptor_, old.st_mode & 07777));
 }
@@ -149,10 +184,10 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) site_.fail_errno("cannot be written");
-  if (std::rename(partial_.c_str(), site_.path.c_str()) != 0) site_.fail_errno("cannot be put in place");
+  if (std::rename(partial_.c_str(), target_.c_str()) != 0) site_.fail_errno("cannot be put in place");
   partial_.clear();
   if (::close(std::exchange(descriptor_, -1)) != 0) site_.fail_errno("cannot be written");
-  if (!sync_folder(folder_of(site_.path))) site_.fail_errno("is written, but its folder cannot be synced");
+  if (!sync_folder(folder_of(target_))) site_.fail_errno("is written, but its folder cannot be synced");
 }
 
 void write_atomically(const std::string& path, std::span<const std::byte> bytes, Where where) {

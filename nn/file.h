@@ -46,10 +46,13 @@ class InputFile {
 std::vector<std::byte> read_bytes(const FileSite& site);
 
 /// A file that appears under its name, replacing what was there, only on commit(). Without it (an exception on the way)
-/// nothing remains and the old file is as it was. What a killed process left beside it goes with the next one.
+/// nothing remains and the old file is as it was. Until then it is <folder>/.tally-unfinished-<process>-<number>; one
+/// that a killed process left goes with the next file written in that folder.
 class AtomicFile {
  public:
-  /// A target that exists and is no regular file is refused; its permissions are kept.
+  /// A link is followed: its target is replaced, or created where it leads to nothing yet, and the link stays. A target
+  /// that exists and is no regular file is refused, as are a loop of links and a name too long; its permissions are
+  /// kept.
   explicit AtomicFile(FileSite site);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -61,6 +64,7 @@ class AtomicFile {
 
  private:
   FileSite site_;
+  std::string target_;  // the path with its links followed
   std::string partial_;
   int descriptor_ = -1;
 };
