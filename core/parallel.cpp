@@ -1,5 +1,7 @@
 #include <tally/core/parallel.h>
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -108,6 +110,14 @@ std::mutex pool_mutex;
 std::shared_ptr<Pool> pool;
 std::atomic<int> threads{0};
 
+// A child of fork() has none of the pool's threads, and what they or others held locked stays so. It begins without a
+// pool; the old one is never destroyed, as that would wait for them.
+void begin_child() {
+  std::construct_at(&pool_mutex);
+  std::construct_at(&pool);
+}
+[[maybe_unused]] const int at_fork = ::pthread_atfork(nullptr, nullptr, begin_child);
+
 std::shared_ptr<Pool> current_pool() {
   std::lock_guard lock(pool_mutex);
   if (!pool) pool = std::make_shared<Pool>(num_threads() - 1);
@@ -123,9 +133,10 @@ int num_threads() {
 }
 
 void set_num_threads(int count) {
+  std::shared_ptr<Pool> old;  // its threads end after the lock does
   std::lock_guard lock(pool_mutex);
   threads.store(std::max(1, count));
-  pool.reset();
+  old.swap(pool);
 }
 
 void parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& f) {

@@ -6,7 +6,7 @@
 
 namespace tally {
 
-/// Threads the CPU kernels use; from TALLY_NUM_THREADS, else the hardware's count.
+/// Threads the CPU kernels use; from TALLY_NUM_THREADS, else the hardware's count. A child of fork() starts its own.
 int num_threads();
 /// Sets it for the process. At least 1.
 void set_num_threads(int count);

@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <thread>
+
+#include <tally/core/parallel.h>
+
+namespace tally {
+namespace {
+
+// Under ThreadSanitizer the child of a process that has threads cannot start its own.
+#if !defined(__SANITIZE_THREAD__)
+
+constexpr std::int64_t kCount = 100000;
+
+bool sum_is_right() {
+  std::atomic<std::int64_t> sum{0};
+  parallel_for(kCount, 100, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t part = 0;
+    for (std::int64_t i = begin; i < end; ++i) part += i;
+    sum += part;
+  });
+  return sum == kCount * (kCount - 1) / 2;
+}
+
+std::ptrdiff_t threads_of_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+}
+
+/// The status with which a child ends that runs `f`; one that hangs is ended by its alarm.
+template <class F> int status_of_child(F&& f) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    f();
+    ::_exit(99);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+class Fork : public testing::Test {
+ protected:
+  Fork() { set_num_threads(4); }
+  ~Fork() override { set_num_threads(before_); }
+
+ private:
+  int before_ = num_threads();
+};
+
+TEST_F(Fork, TheChildHasThreadsOfItsOwn) {
+  ASSERT_TRUE(sum_is_right());
+  EXPECT_EQ(status_of_child([] {
+              const bool alone = threads_of_process() == 1;
+              const bool right = sum_is_right() && num_threads() == 4;
+              ::_exit(alone && right && threads_of_process() == 4 ? 0 : 1);
+            }),
+            0);
+  EXPECT_TRUE(sum_is_right());  // and the parent keeps its own
+}
+
+TEST_F(Fork, TheChildsChildToo) {
+  ASSERT_TRUE(sum_is_right());
+  EXPECT_EQ(status_of_child([] {
+              if (!sum_is_right()) ::_exit(1);
+              ::_exit(status_of_child([] { ::_exit(sum_is_right() ? 0 : 1); }) == 0 ? 0 : 2);
+            }),
+            0);
+}
+
+TEST_F(Fork, TheChildMaySetTheNumberOfThreads) {
+  ASSERT_TRUE(sum_is_right());
+  EXPECT_EQ(status_of_child([] {
+              set_num_threads(1);
+              const bool one = sum_is_right() && threads_of_process() == 1;
+              set_num_threads(3);
+              ::_exit(one && sum_is_right() && threads_of_process() == 3 ? 0 : 1);
+            }),
+            0);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // it takes what only the gone threads knew for leaks
+TEST_F(Fork, TheChildMayExit) {
+  ASSERT_TRUE(sum_is_right());
+  EXPECT_EQ(status_of_child([] { std::exit(0); }), 0);
+  EXPECT_EQ(status_of_child([] { std::exit(sum_is_right() ? 0 : 1); }), 0);
+}
+#endif
+
+// Whatever the other thread holds at that moment.
+TEST_F(Fork, WhileAnotherThreadIsAtWork) {
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    for (int i = 0; !stop; ++i) {
+      set_num_threads(2 + i % 3);
+      EXPECT_TRUE(sum_is_right());
+    }
+  });
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(status_of_child([] { ::_exit(sum_is_right() ? 0 : 1); }), 0);
+  stop = true;
+  other.join();
+}
+
+#endif
+
+}  // namespace
+}  // namespace tally
