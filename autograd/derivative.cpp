@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 namespace tally {
 namespace {
@@ -85,6 +86,24 @@ bool stays_apart(Differences& differences, double noise) {
   return std::abs(narrow) > 0.6 * std::abs(wide) && std::abs(narrow) > 80 * noise / differences.step(kKinkStep);
 }
 
+using Samples = std::array<double, 9>;
+
+Samples sample(const std::function<double(double)>& f, double scale) {
+  Samples values{};
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = f(std::ldexp(scale * static_cast<double>(i + 1), -20));
+  return values;
+}
+
+double noise_in(Samples values) {
+  constexpr std::size_t order = 4, left = std::tuple_size_v<Samples> - order;
+  for (std::size_t k = 0; k < order; ++k)
+    for (std::size_t i = 0; i + 1 < values.size() - k; ++i) values[i] = values[i + 1] - values[i];
+  double squares = 0;
+  for (std::size_t i = 0; i < left; ++i) squares += values[i] * values[i];
+  // Independent errors of size s give fourth differences of size s·sqrt(70).
+  return std::sqrt(squares / left / 70);
+}
+
 }  // namespace
 
 NumericDerivative differentiate(const std::function<double(double)>& f, double x, double scale, double noise) {
@@ -96,13 +115,15 @@ NumericDerivative differentiate(const std::function<double(double)>& f, double x
   int last = kFirstStart;
   for (int k = kFirstStart; k <= kLastStart; k += kBetweenStarts) {
     const Extrapolated now = extrapolate(differences, k, noise);
-    last = std::max(last, now.last);
+    if (!found.decided) last = now.last;
     const double apart = std::abs(now.value - before.value);
     if (now.finite() && before.finite() && apart <= now.tolerance() + before.tolerance()) {
       Extrapolated better = now.tolerance() < before.tolerance() ? now : before;
       better.estimate = std::max(better.estimate, apart);
-      if (!found.decided || better.tolerance() < found.tolerance)
+      if (!found.decided || better.tolerance() < found.tolerance) {
         found = {.value = better.value, .estimate = better.estimate, .tolerance = better.tolerance(), .decided = true};
+        last = std::max(now.last, before.last);
+      }
       const double unit = std::max(std::abs(found.value), noise / (kEpsilon * scale));
       if (found.tolerance <= 1e-7 * unit) break;
     }
@@ -110,7 +131,7 @@ NumericDerivative differentiate(const std::function<double(double)>& f, double x
   }
   if (!found.decided) found.value = before.value;
 
-  // Cheap first: the slopes at steps that are there already.
+  // Cheap first: the slopes at steps the value is from. Smaller ones may lie between x and a kink beside it.
   if (std::abs(differences.gap(last)) > 0.3 * std::abs(differences.gap(last - 1)) || !found.decided)
     found.kink = stays_apart(differences, noise);
   if (found.kink) {
@@ -122,16 +143,34 @@ NumericDerivative differentiate(const std::function<double(double)>& f, double x
   return found;
 }
 
-double measure_noise(const std::function<double(double)>& f, double scale) {
-  constexpr int points = 9, order = 4;
-  std::array<double, points> values{};
-  for (int i = 0; i < points; ++i) values[static_cast<std::size_t>(i)] = f(std::ldexp(scale * (i + 1), -20));
-  for (int k = 0; k < order; ++k)
-    for (std::size_t i = 0; i + 1 < points - static_cast<std::size_t>(k); ++i) values[i] = values[i + 1] - values[i];
-  double squares = 0;
-  for (std::size_t i = 0; i < points - order; ++i) squares += values[i] * values[i];
-  // Independent errors of size s give fourth differences of size s·sqrt(70).
-  return std::sqrt(squares / (points - order) / 70);
+NumericDerivative differentiate_close(const std::function<double(double)>& f, double x, double scale, double noise,
+                                      double within) {
+  // Below `widest` the curvature of f is no matter, above `narrowest` the round-off of x is none.
+  const double widest = std::ldexp(scale, -21), narrowest = std::ldexp(std::max(scale, std::abs(x)), -44);
+  const double wanted = std::max(64 * noise / within, narrowest);
+  NumericDerivative found;
+  if (!(wanted <= widest)) return found;
+  const double step = std::exp2(std::ceil(std::log2(wanted)));
+  Differences differences(f, x, step);
+  found.value = differences.central(0);
+  found.left = differences.left(0);
+  found.right = differences.right(0);
+  found.estimate = found.tolerance = within / 16;
+  const double narrow = std::abs(differences.gap(0));
+  found.kink = narrow > within / 4 && narrow > 0.6 * std::abs(Differences(f, x, 4 * step).gap(0));
+  found.decided = std::isfinite(found.left) && std::isfinite(found.right);
+  return found;
+}
+
+double measure_noise(const std::function<double(double)>& f, double scale) { return noise_in(sample(f, scale)); }
+
+double measure_noise_close(const std::function<double(double)>& f, double scale, double noise) {
+  for (const int exponent : {8, 16, 24}) {
+    const Samples values = sample(f, std::ldexp(scale, -exponent));
+    if (std::adjacent_find(values.begin(), values.end()) != values.end()) break;
+    noise = std::min(noise, noise_in(values));
+  }
+  return noise;
 }
 
 double measure_steps(const std::function<double(double)>& f, double scale) {

@@ -24,9 +24,18 @@ struct NumericDerivative {
 /// round-off of a value of f near x.
 NumericDerivative differentiate(const std::function<double(double)>& f, double x, double scale, double noise);
 
+/// f'(x) to about `within` / 16, from the smallest step whose round-off allows that: what lies beyond it, a kink close
+/// to x or the next wave of a fast f, does not count. Undecided where the step is none of the small ones.
+NumericDerivative differentiate_close(const std::function<double(double)>& f, double x, double scale, double noise,
+                                      double within);
+
 /// The round-off of f(t) for small t > 0 in units of f: a smooth function's fourth differences vanish there, noise
 /// stays. `scale` is the length on which f changes.
 double measure_noise(const std::function<double(double)>& f, double scale);
+
+/// The same of a fast f, whose waves are noise at first sight: `noise`, or less where f is smooth closer to 0. Values
+/// that repeat there are what rounding inside f leaves: that is noise.
+double measure_noise_close(const std::function<double(double)>& f, double scale, double noise);
 
 /// The height of the steps in f(t), |t| <= scale / 16, where it has several: what rounding to few digits inside a
 /// smooth function looks like. Kinks are no steps, and fewer than four are f's own; 0 then.

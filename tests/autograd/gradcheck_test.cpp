@@ -163,6 +163,70 @@ TEST(GradCheck, AKinkIsInconclusiveAndTheRestIsChecked) {
               std::max(std::abs(check.worst[0].left), std::abs(check.worst[0].right)), 1e-6);
 }
 
+// x with the gradient `factor`·g, behind f: its gradient is that of f, times `factor`.
+template <class F> auto scaled_gradient(F f, double factor) {
+  return [f, factor](const Tensor& x) {
+    return f(record("scaled", {x}, x.detach(), [factor](const Tensor& g) { return std::vector{factor * g}; }));
+  };
+}
+
+TEST(GradCheck, DoesNotAccuseBesideAKink) {
+  const auto near = [](const char* name, auto f, const auto& input_at) {
+    for (int i = 0; i <= 44; ++i)
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        const double distance = (i % 2 ? 1 : -1) * std::pow(10, -14 + i / 4.0);
+        const Tensor x = input_at(distance);
+        const GradCheck check = gradcheck(f, {x}, {.seed = seed});
+        EXPECT_EQ(check.wrong, 0) << name << " " << distance << "\n" << check.explain();
+        for (const GradCheckEntry& entry : check.worst)
+          EXPECT_EQ(entry.cause, Cause::kink) << name << " " << distance << check.explain();
+        EXPECT_EQ(gradcheck(scaled_gradient(f, 2), {x}, {.seed = seed}).verdict(), Verdict::wrong) << distance;
+      }
+  };
+  const auto beside_zero = [](double d) { return tensor({d, 1.0, -0.5, 2.0}, {.dtype = float64}); };
+  near(
+      "relu", [](const Tensor& x) { return relu(x); }, beside_zero);
+  near(
+      "abs", [](const Tensor& x) { return abs(x); }, beside_zero);
+  near(
+      "leaky", [](const Tensor& x) { return where(x > 0, x, 0.1 * x); }, beside_zero);
+  near(
+      "clamp", [](const Tensor& x) { return clamp(x, -1.0, 1.0); },
+      [](double d) {
+        return tensor({1 + d, 0.5, -0.3, 2.0}, {.dtype = float64});
+      });
+  near(
+      "max", [](const Tensor& x) { return max(x, 1); },
+      [](double d) {
+        return tensor({{1.3, 1.3 + d, 0.2}, {0.7, -1.1, 0.1}}, {.dtype = float64});
+      });
+}
+
+// Beside a kink on the side where the right gradient is g: twice that is wrong there too.
+TEST(GradCheck, FindsAFaultBesideAKink) {
+  for (const double distance : {1e-10, 1e-7, 1e-6})
+    EXPECT_EQ(gradcheck(scaled_gradient([](const Tensor& x) { return relu(x); }, 2), {tensor({distance, -1.0})}).wrong,
+              1)
+        << distance;
+}
+
+// Waves that the first steps jump over: nothing can be said, above all not that the gradient is wrong.
+TEST(GradCheck, DoesNotAccuseAFastFunction) {
+  Generator generator(3);
+  Tensor x = empty({12}, {.dtype = float64});
+  fill_normal(x, generator);
+  for (const double speed : {1e2, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 1e8, 1e9})
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      const auto f = [speed](const Tensor& x) { return sin(speed * x); };
+      const GradCheck check = gradcheck(f, {x}, {.seed = seed});
+      EXPECT_EQ(check.wrong, 0) << speed << "\n" << check.explain();
+      EXPECT_EQ(gradcheck(scaled_gradient(f, 1.1), {x}, {.seed = seed}).right, 0) << speed;
+    }
+  const auto fast = [](const Tensor& x) { return sin(1e3 * x); };
+  EXPECT_EQ(gradcheck(fast, {x}).verdict(), Verdict::right);
+  EXPECT_EQ(gradcheck(scaled_gradient(fast, 1.1), {x}).wrong, 12);
+}
+
 TEST(GradCheck, AGradientOutsideTheSlopesIsWrongAtAKinkToo) {
   const auto beyond = [](const Tensor& x) {
     Tensor y = no_grad([&] { return relu(x); });
@@ -241,6 +305,8 @@ TEST(GradCheck, HalfInsideForwardIsInconclusive) {
         "sum of squares", [&](const Tensor& x) { return rounded(sum(square(x), 1)); }, x);
     check(
         "half of it", [&](const Tensor& x) { return x * x + rounded(x * x); }, x);
+    check(
+        "a factor", [&](const Tensor& x) { return rounded(x) * x; }, x);
     check(
         "one element", [&](const Tensor& x) { return rounded(x * x); }, tensor({1.3}));
     check(
