@@ -20,7 +20,7 @@ Print merged(Print a, Print b) {
 Print leaf(double x, std::int64_t index) { return merged(static_cast<Print>(x), index); }
 
 struct Trace {
-  static constexpr auto name = "trace";
+  [[maybe_unused]] static constexpr auto name = "trace";
   template <class T> using Result = Print;
   template <class C> using Acc = Print;
   template <class C> Print lift(C x, std::int64_t i) const { return leaf(static_cast<double>(x), i); }
