@@ -1,5 +1,5 @@
-// Ops on rows: a reduction of each row, then a map of its elements and of what the reduction found. Each is defined
-// here once, for the loops of both devices. C is the type of the arithmetic (ops/reduction.h), T that of the elements.
+// Ops on rows: a reduction of each row, then a map of its elements and of what the reduction found, for CUDA's kernels;
+// the CPU's loops are equal to the bit (row_test). C is the arithmetic's type (ops/reduction.h), T that of elements.
 //
 //   name, inputs           for messages, and how many arrays it reads, each of the rows' shape
 //   Reduction              of ops/reductions.h, over what `element` gives; its order is the documented one
