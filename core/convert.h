@@ -16,8 +16,6 @@ template <class To, class From> TALLY_HD To convert(From x) {
     return convert<To>(static_cast<float>(x));
   else if constexpr (std::is_same_v<To, bool>)
     return x != 0;
-  else if constexpr (is_half_type<To> && std::is_integral_v<From>)
-    return static_cast<To>(static_cast<double>(x));
   else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>)
     // A float outside int64 is undefined behaviour in C++; x86's answer, the smallest integer, is ours everywhere.
     return static_cast<To>(x >= From(-9223372036854775808.0) && x < From(9223372036854775808.0)

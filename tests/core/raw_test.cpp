@@ -76,6 +76,12 @@ TEST_P(Raw, CopyRoundsOnceAndKeepsSpecialValues) {
   EXPECT_TRUE(std::isnan(y[6]));
   EXPECT_TRUE(std::isnan(x.to(bfloat16).to_vector<double>()[6]));
   EXPECT_EQ(full({1}, 16777217, on(int64)).to(float32).item<double>(), 16777216);
+  // 257 2^53 lies half way between two bfloat16; one more decides, and a double could not hold it.
+  const std::int64_t tie = std::int64_t{257} << 53;
+  EXPECT_EQ(full({1}, tie, on(int64)).to(bfloat16).item<double>(), 256 * 0x1p53) << "a tie goes to the even one";
+  EXPECT_EQ(full({1}, tie + 1, on(int64)).to(bfloat16).item<double>(), 258 * 0x1p53);
+  EXPECT_EQ(full({1}, -tie - 1, on(int64)).to(bfloat16).item<double>(), -258 * 0x1p53);
+  EXPECT_EQ(full({1}, tie + 1, on(bfloat16)).item<double>(), 258 * 0x1p53) << "a number as well";
   EXPECT_EQ(full({1}, 300, on(int64)).to(uint8).item<double>(), 44);
   EXPECT_EQ(full({1}, -1.9, on(float32)).to(int32).item<double>(), -1);
   EXPECT_EQ(full({1}, 0x1p-149, on(float32)).to(float64).item<double>(), 0x1p-149);
