@@ -74,7 +74,29 @@ void attach(const std::shared_ptr<Node>& node, const InputList& inputs, Tensor* 
 SavedTensor save(const SavedArgument& argument, const Tensor* values);
 Tensor unpack(Node& node, const SavedTensor& saved, std::size_t position);
 
-template <class F, std::size_t N> struct OpNode final : Node {
+/// Whether F can be called with a gradient (Tensor) or the list of several (vector), and then N saved tensors; and
+/// whether it returns a list then.
+template <class F, class Grad, class Indices> struct ClosureTraits;
+template <class F, class Grad, std::size_t... I> struct ClosureTraits<F, Grad, std::index_sequence<I...>> {
+  template <std::size_t> using Saved = Tensor;
+  static constexpr bool callable = std::is_invocable_v<F&, const Grad&, Saved<I>...>;
+  static constexpr bool gives_list = std::is_invocable_r_v<std::vector<Tensor>, F&, const Grad&, Saved<I>...>;
+};
+
+/// Whether F is a closure for record; where not, the compiler has said why.
+template <class F, class Grad, std::size_t N> constexpr bool check_closure() {
+  using Traits = ClosureTraits<F, Grad, std::make_index_sequence<N>>;
+  static_assert(Traits::callable,
+                "the closure given to record has to take the gradient (const Tensor&; of several results const "
+                "std::vector<Tensor>&) and then each tensor listed in saving (const Tensor&)");
+  static_assert(!Traits::callable || Traits::gives_list,
+                "the closure given to record has to return one gradient an input as a std::vector<Tensor>, such as "
+                "return std::vector{gradient};");
+  return Traits::gives_list;
+}
+
+/// Grad is Tensor where the closure takes the gradient of one result, else std::vector<Tensor>.
+template <class F, class Grad, std::size_t N> struct OpNode final : Node {
   OpNode(const char* name, Where where, F f) : Node(name, where), closure(std::move(f)) {}
 
   std::vector<Tensor> backward(const std::vector<Tensor>& grads) override {
@@ -87,7 +109,7 @@ template <class F, std::size_t N> struct OpNode final : Node {
   }
 
   template <std::size_t... I> std::vector<Tensor> call(const std::vector<Tensor>& grads, std::index_sequence<I...>) {
-    if constexpr (std::is_invocable_v<F&, const Tensor&, decltype((void)I, std::declval<const Tensor&>())...>)
+    if constexpr (std::is_same_v<Grad, Tensor>)
       return closure(grads[0], unpack(*this, kept[I], I)...);
     else
       return closure(grads, unpack(*this, kept[I], I)...);
@@ -97,16 +119,25 @@ template <class F, std::size_t N> struct OpNode final : Node {
   std::array<SavedTensor, N> kept;
 };
 
+/// Gives `count` values a node that owns the closure and what it saves.
+template <class Grad, std::size_t N, class F>
+void attach_closure(const char* name, const InputList& inputs, Tensor* values, std::size_t count,
+                    const Saving<N>& saving, F& backward, Where where) {
+  if constexpr (check_closure<F, Grad, N>()) {
+    if (!enters_graph(name, inputs, values, count, where)) return;
+    auto node = std::make_shared<OpNode<F, Grad, N>>(name, where, std::move(backward));
+    attach(node, inputs, values, count);
+    for (std::size_t i = 0; i < N; ++i) node->kept[i] = save(saving.arguments[i], values);
+  }
+}
+
 }  // namespace detail
 
 /// Several results at once; the closure's first argument is the vector of their gradients (zeros where none came).
 template <std::size_t N, class F>
 std::vector<Tensor> record(const char* name, InputList inputs, std::vector<Tensor> values, Saving<N> saving, F backward,
                            Where where = Where::here()) {
-  if (!detail::enters_graph(name, inputs, values.data(), values.size(), where)) return values;
-  auto node = std::make_shared<detail::OpNode<F, N>>(name, where, std::move(backward));
-  detail::attach(node, inputs, values.data(), values.size());
-  for (std::size_t i = 0; i < N; ++i) node->kept[i] = detail::save(saving.arguments[i], values.data());
+  detail::attach_closure<std::vector<Tensor>>(name, inputs, values.data(), values.size(), saving, backward, where);
   return values;
 }
 
@@ -114,10 +145,7 @@ std::vector<Tensor> record(const char* name, InputList inputs, std::vector<Tenso
 template <std::size_t N, class F>
 Tensor record(const char* name, InputList inputs, Tensor value, Saving<N> saving, F backward,
               Where where = Where::here()) {
-  if (!detail::enters_graph(name, inputs, &value, 1, where)) return value;
-  auto node = std::make_shared<detail::OpNode<F, N>>(name, where, std::move(backward));
-  detail::attach(node, inputs, &value, 1);
-  for (std::size_t i = 0; i < N; ++i) node->kept[i] = detail::save(saving.arguments[i], &value);
+  detail::attach_closure<Tensor>(name, inputs, &value, 1, saving, backward, where);
   return value;
 }
 

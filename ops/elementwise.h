@@ -22,6 +22,7 @@
 #pragma once
 
 #include <tally/core/math.h>
+#include <tally/ops/elementwise_check.h>
 #include <tally/ops/elementwise_record.h>
 #if defined(__CUDACC__) || defined(TALLY_SIMT)
 #include <tally/ops/cuda/elementwise.cuh>
@@ -59,15 +60,20 @@ template <class Unit> struct LocalLoops {
 
 /// op.f(x) for each element. From a .cpp for tensors on the CPU; from a .cu, compiled by nvcc, for both devices.
 /// DeviceError for a CUDA tensor in a .cpp.
-template <MapStruct Op, class Unit = detail::Unit>
-Tensor map(const Op& op, const Tensor& x, Where where = Where::here()) {
-  return detail::record_map<detail::LocalLoops<Unit>>(op, x, where);
+template <class Op, class Unit = detail::Unit> Tensor map(const Op& op, const Tensor& x, Where where = Where::here()) {
+  if constexpr (detail::check_map<Op>())
+    return detail::record_map<detail::LocalLoops<Unit>>(op, x, where);
+  else
+    return x;
 }
 
 /// op.f(a, b) for each element of the shape both broadcast to; the dtypes promote.
-template <ZipStruct Op, class Unit = detail::Unit>
+template <class Op, class Unit = detail::Unit>
 Tensor zip(const Op& op, const Operand& a, const Operand& b, Where where = Where::here()) {
-  return detail::record_zip<detail::LocalLoops<Unit>>(op, op.name, a, b, where);
+  if constexpr (detail::check_zip<Op>())
+    return detail::record_zip<detail::LocalLoops<Unit>>(op, op.name, a, b, where);
+  else
+    return {};
 }
 
 }  // namespace tally

@@ -20,6 +20,7 @@
 #include <tally/ops/cpu/reduce_call.h>
 #include <tally/ops/elementwise.h>
 #include <tally/ops/reduce_front.h>
+#include <tally/ops/reduction_check.h>
 #if defined(__CUDACC__) || defined(TALLY_SIMT)
 #include <tally/ops/cuda/reduce.cuh>
 #define TALLY_REDUCES_ON_CUDA 1
@@ -97,9 +98,12 @@ template <class Op, class Unit> struct LocalKernels {
 
 /// The op over `dims` of x. For a second derivative the op also has `Tensor gradient(x, y, grad, n) const`, made of
 /// recorded ops, where y and grad have the reduced dims as size 1.
-template <ReductionStruct Op, class Unit = detail::Unit>
+template <class Op, class Unit = detail::Unit>
 Tensor reduce_with(const Op& op, const Tensor& x, Dims dims = {}, KeepDim keep = {}, Where where = Where::here()) {
-  return detail::reduce_front(detail::LocalKernels<Op, Unit>{op}, x, dims, keep, {}, Op::name, where)[0];
+  if constexpr (detail::check_reduction<Op>())
+    return detail::reduce_front(detail::LocalKernels<Op, Unit>{op}, x, dims, keep, {}, Op::name, where)[0];
+  else
+    return x;
 }
 
 }  // namespace tally
