@@ -62,14 +62,19 @@ template <class Op> std::string broken_identity(const Op& op) {
 }  // namespace detail
 
 /// A reduction's struct, for reduce_with: its laws too. Without `reference` values are not judged.
-template <ReductionStruct Op, class Unit = detail::Unit>
-Verification verify_op(const Op& op, ListFunction reference = nullptr, const VerifyOptions& options = {},
-                       FloatMode float_mode = FloatMode::here()) {
-  const auto call = [op](const Tensor& x, const Dims& dims) { return reduce_with<Op, Unit>(op, x, dims); };
-  constexpr bool has_second = requires(const Tensor& x, std::int64_t n) { op.gradient(x, x, x, n); };
-  return detail::verify_reduction({call, std::move(reference), Fold<Op, double>::has_identity,
-                                   Slope<Op, double>::exists, has_second, detail::broken_identity(op)},
-                                  options, float_mode);
+template <class Op, class Unit = detail::Unit>
+requires(std::is_class_v<Op> && !detail::takes_tensors<Op>() && !detail::takes_list<Op>())  //
+    Verification verify_op(const Op& op, ListFunction reference = nullptr, const VerifyOptions& options = {},
+                           FloatMode float_mode = FloatMode::here()) {
+  if constexpr (detail::check_reduction<Op>()) {
+    const auto call = [op](const Tensor& x, const Dims& dims) { return reduce_with<Op, Unit>(op, x, dims); };
+    constexpr bool has_second = requires(const Tensor& x, std::int64_t n) { op.gradient(x, x, x, n); };
+    return detail::verify_reduction({call, std::move(reference), Fold<Op, double>::has_identity,
+                                     Slope<Op, double>::exists, has_second, detail::broken_identity(op)},
+                                    options, float_mode);
+  } else {
+    return {};
+  }
 }
 
 }  // namespace tally

@@ -13,8 +13,6 @@
 #include <vector>
 
 #include <tally/autograd/gtest.h>
-#include <tally/autograd/verify.h>
-#include <tally/ops/verify.h>
 #include <tally/tally.h>
 
 namespace snippets {
