@@ -44,6 +44,7 @@ enum class Cause {
   not_finite,      // NaN or infinity where the derivative is finite
   nondeterminism,  // two runs on the same input differ
   kink,            // the one-sided slopes differ: the values decide nothing here
+  jump,            // f has steps here, as floor does, and the gradient may be that between them
   noise,           // the values are too coarse, or not smooth enough, for a derivative
 };
 /// In words, as explain() shows it.

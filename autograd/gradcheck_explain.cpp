@@ -45,6 +45,8 @@ const char* name_of(Cause cause) {
       return "nondeterminism";
     case Cause::kink:
       return "a kink: the one-sided slopes differ; move the input away from it";
+    case Cause::jump:
+      return "jumps beside the input: between them the gradient may be right, across them it is not";
     case Cause::noise:
       return "the values are too coarse or too rough here to tell";
     case Cause::unknown:

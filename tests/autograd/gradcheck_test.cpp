@@ -10,6 +10,7 @@
 #include <tally/core/error.h>
 #include <tally/core/random.h>
 #include <tally/ops/binary.h>
+#include <tally/ops/elementwise.h>
 #include <tally/ops/matmul.h>
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce.h>
@@ -200,6 +201,34 @@ TEST(GradCheck, DoesNotAccuseBesideAKink) {
       [](double d) {
         return tensor({{1.3, 1.3 + d, 0.2}, {0.7, -1.1, 0.1}}, {.dtype = float64});
       });
+}
+
+// Steps of f itself: between two of them its gradient is right, across them the values have another slope.
+TEST(GradCheck, DoesNotAccuseBetweenSteps) {
+  Generator generator(5);
+  Tensor unit = empty({6}, {.dtype = float64});
+  fill_normal(unit, generator);
+  const auto with_steps = [&](const char* name, auto f) {
+    for (const double size : {0.01, 1.0, 30.0})
+      for (const double steps : {3., 10., 30., 100., 300., 1e3, 3e3, 1e4}) {
+        const Tensor x = size * unit;
+        const auto stepped = [&](const Tensor& x) { return f(x, floor(x * (steps / size)) * (size / steps)); };
+        for (std::uint64_t seed = 0; seed < 3; ++seed) {
+          const GradCheck check = gradcheck(stepped, {x}, {.seed = seed});
+          EXPECT_EQ(check.wrong, 0) << name << " " << steps << " in " << size << "\n" << check.explain();
+          const GradCheck turned = gradcheck(scaled_gradient(stepped, -1), {x}, {.seed = seed});
+          if (name == std::string("alone")) continue;  // the gradient is 0
+          EXPECT_EQ(turned.right, 0) << name << " " << steps << " in " << size;
+          EXPECT_GE(turned.wrong, steps <= 10 ? 6 : 0) << name << " " << steps << " in " << size << turned.explain();
+        }
+      }
+  };
+  with_steps("beside a slope", [](const Tensor& x, const Tensor& step) { return step + x; });
+  with_steps("saw", [](const Tensor& x, const Tensor& step) { return x - step; });
+  with_steps("times", [](const Tensor& x, const Tensor& step) { return step * x; });
+  with_steps("high", [](const Tensor& x, const Tensor& step) { return 50 * step + x; });
+  with_steps("curved", [](const Tensor& x, const Tensor& step) { return x * x * x + step; });
+  with_steps("alone", [](const Tensor&, const Tensor& step) { return step; });
 }
 
 // Beside a kink on the side where the right gradient is g: twice that is wrong there too.
@@ -424,6 +453,26 @@ TEST(GradCheck, SecondOrderFindsWhatFirstOrderCannot) {
 
 // Thousands of entries of smooth functions: not one may be accused, nor left open; and where they are off by a
 // billionth it shows.
+// A struct that does not say how its derivative is differentiated again.
+struct OnceDifferentiable {
+  static constexpr auto name = "once";
+  template <class C> TALLY_HD C f(C x) const { return x * x * x; }
+  template <class C> TALLY_HD C df(C x) const { return 3 * x * x; }
+};
+
+TEST(GradCheck, SecondOrderOfWhatHasNoneIsAFailureThatSaysSo) {
+  const auto once = [](const Tensor& x) { return map(OnceDifferentiable(), x); };
+  EXPECT_THAT(once, PassesGradCheck(input()));
+  EXPECT_THAT(once, Not(PassesGradGradCheck(input())));
+  const GradCheck check = gradgradcheck(once, {input()});
+  EXPECT_EQ(check.verdict(), Verdict::wrong);
+  EXPECT_THAT(check.failure, HasSubstr("once: "));
+  EXPECT_THAT(check.explain(), HasSubstr("no gradient under create_graph to differentiate"));
+  // Of first order, and of f itself, it is still theirs to say.
+  const auto throws = [](const Tensor& x) -> Tensor { throw ShapeError("mine", describe(x), {}); };
+  EXPECT_THROW(gradgradcheck(throws, {input()}), ShapeError);
+}
+
 TEST(GradCheck, AccusesNoSmoothFunction) {
   Generator generator(7);
   Tensor x = empty({40, 5}, {.dtype = float64});
