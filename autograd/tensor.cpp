@@ -1,4 +1,7 @@
 // The tensor's methods that belong to the graph.
+#include <unordered_set>
+#include <vector>
+
 #include <tally/autograd/backward.h>
 #include <tally/autograd/in_place.h>
 #include <tally/autograd/no_grad.h>
@@ -7,6 +10,41 @@
 #include <tally/core/raw.h>
 
 namespace tally {
+namespace {
+
+// Whether dropping everything else would leave `body` alive through `from`: as that itself, as a gradient, or in the
+// graph behind one of them.
+bool owns(const Tensor& from, const TensorBody* body) {
+  std::unordered_set<const void*> seen;
+  std::vector<const TensorBody*> bodies{&from.body()};
+  std::vector<const Node*> nodes;
+  const auto visit = [&](const Tensor& tensor) {
+    if (tensor.defined() && seen.insert(&tensor.body()).second) bodies.push_back(&tensor.body());
+  };
+  const auto visit_node = [&](const Node* node) {
+    if (node && seen.insert(node).second) nodes.push_back(node);
+  };
+  while (!bodies.empty() || !nodes.empty()) {
+    if (!bodies.empty()) {
+      const TensorBody* one = bodies.back();
+      bodies.pop_back();
+      if (one == body) return true;
+      visit(one->grad);
+      visit_node(one->node.get());
+    } else {
+      const Node* node = nodes.back();
+      nodes.pop_back();
+      for (const Edge& edge : node->inputs) {
+        visit(edge.leaf);
+        visit_node(edge.node.get());
+      }
+      for (const SavedTensor& saved : node->saved()) visit(saved.tensor);
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 void detail::require_in_place(const char* op, const Tensor& tensor, Where where) {
   if (!tensor.is_leaf())
@@ -49,10 +87,11 @@ const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
 void Tensor::set_grad(Tensor grad, Where where) const {
   if (grad.defined() && (grad.shape() != shape() || grad.dtype() != dtype() || grad.device() != device()))
     throw AutogradError("set_grad", describe(grad) + " does not fit " + describe(*this), where);
-  // A tensor that owns itself, through others or not, would never be freed.
-  for (Tensor owned = grad; owned.defined(); owned = owned.grad())
-    if (owned.is_same(*this))
-      throw AutogradError("set_grad", describe(grad) + " would own itself as its gradient; detach it first", where);
+  if (grad.defined() && owns(grad, body_.get()))
+    throw AutogradError("set_grad",
+                        describe(grad) + (grad.is_leaf() ? "" : ", whose history holds this tensor,") +
+                            " would own itself as its gradient; detach it first",
+                        where);
   body_->grad = std::move(grad);
 }
 

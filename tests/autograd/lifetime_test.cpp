@@ -5,6 +5,7 @@
 #include <tally/autograd/gtest.h>
 #include <tally/autograd/no_grad.h>
 #include <tally/autograd/record.h>
+#include <tally/core/error.h>
 #include <tally/core/storage.h>
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce.h>
@@ -98,6 +99,33 @@ TEST_F(Lifetime, GraphsWalkedWithCreateGraphGo) {
     const Tensor first = grad({sum(x * x * x)}, {x}, {}, {.create_graph = true})[0];
     sum(first).backward();
   }
+}
+
+// A tensor whose gradient holds it would never go.
+TEST_F(Lifetime, AGradientWhoseHistoryHoldsTheTensorIsRefused) {  // B50
+  for (int i = 0; i < 100; ++i) {
+    const Tensor x = ones({4}, {.requires_grad = true}), z = ones({4}, {.requires_grad = true});
+    EXPECT_THROW(x.set_grad(exp(x * 2)), AutogradError);
+    EXPECT_FALSE(x.grad().defined());
+    // Not an input that takes a gradient, but kept for backward.
+    const Tensor kept = ones({4}), product = kept * x;
+    kept.requires_grad_();
+    EXPECT_THROW(kept.set_grad(product), AutogradError);
+    // Through the gradient of another one.
+    z.set_grad(x * 2);
+    EXPECT_THROW(x.set_grad(z * 3), AutogradError);
+    z.zero_grad();
+    // What does not hold it is fine, with a history too.
+    x.set_grad(z * 3);
+    EXPECT_TRUE(x.grad().requires_grad());
+    x.set_grad(exp(x).detach());
+  }
+}
+
+TEST_F(Lifetime, TheHistoryOfAGradientMayBeLong) {
+  const Tensor x = ones({1}, {.requires_grad = true}), y = ones({1}, {.requires_grad = true});
+  test::on_small_stack([&] { EXPECT_THROW(x.set_grad(long_product(x)), AutogradError); });
+  test::on_small_stack([&] { y.set_grad(long_product(x)); });
 }
 
 TEST_F(Lifetime, BackwardFreesWhatWasSaved) {
