@@ -1,5 +1,7 @@
 #include <tally/core/cpu_cache.h>
 
+#include <pthread.h>
+
 #include <array>
 #include <bit>
 #include <mutex>
@@ -47,6 +49,12 @@ struct Cache {
   }
 };
 constinit Cache cache;
+
+// A child of fork() has none of the other threads: what one of them held locked would stay so. Nobody holds it while
+// the process is copied, and the lists are whole.
+[[maybe_unused]] const int at_fork = ::pthread_atfork([] { cache.mutex.lock(); },    // before
+                                                      [] { cache.mutex.unlock(); },  // in the parent
+                                                      [] { cache.mutex.unlock(); });
 
 void to_system(const Lists& lists) {
   for (Block* block : lists)

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <iterator>
 #include <thread>
+#include <vector>
 
+#include <tally/core/cpu_cache.h>
 #include <tally/core/parallel.h>
 
 namespace tally {
@@ -106,6 +108,25 @@ TEST_F(Fork, WhileAnotherThreadIsAtWork) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(status_of_child([] { ::_exit(sum_is_right() ? 0 : 1); }), 0);
   stop = true;
   other.join();
+}
+
+// Who allocates most of the time holds the cache's lock most of the time.
+TEST_F(Fork, WhileOtherThreadsAllocate) {
+  constexpr std::size_t kBytes = 1 << 17;
+  const auto allocate = [] {
+    void* const block = detail::allocate_block(kBytes);
+    detail::free_block(block, kBytes);
+    return block != nullptr;
+  };
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 3; ++i)
+    others.emplace_back([&] {
+      while (!stop) allocate();
+    });
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(status_of_child([&] { ::_exit(allocate() ? 0 : 1); }), 0);
+  stop = true;
+  for (std::thread& other : others) other.join();
 }
 
 #endif
