@@ -1,5 +1,8 @@
 #include <tally/ops/cpu/reduce_call.h>
 
+#include <algorithm>
+#include <vector>
+
 #include <tally/core/parallel.h>
 #include <tally/core/raw.h>
 
@@ -21,14 +24,36 @@ class Landing {
   Tensor target_, temporary_;
 };
 
+// Whether no two elements of these strides, none of them 0, have the same place; false if that is not plain.
+bool apart(const Shape& shape, const Shape& strides) {
+  std::vector<int> dims;
+  for (int d = 0; d < shape.size(); ++d)
+    if (shape[d] > 1) dims.push_back(d);
+  std::sort(dims.begin(), dims.end(), [&](int a, int b) { return strides[a] < strides[b]; });
+  std::int64_t reach = 0;
+  for (const int d : dims) {
+    if (strides[d] <= reach) return false;
+    reach += (shape[d] - 1) * strides[d];
+  }
+  return true;
+}
+
 Tensor in(DType dtype, const Tensor& x) {
   if (!x.defined() || x.dtype() == dtype) return x;
-  // Strides stay as they are: the walk was planned for them. Only memory that the view spans is copied.
+  // Strides stay as they are: the walk was planned for them. Only memory that the view spans is converted, and where
+  // little of that is the view's own, as of a few columns, just its elements.
   std::int64_t span = 1;
-  for (int d = 0; d < x.dim(); ++d) span += (x.shape()[d] - 1) * x.strides()[d];
-  const Tensor whole(x.storage(), x.offset(), {span}, {1}, x.dtype());
-  Tensor converted = empty({span}, {.dtype = dtype});
-  raw::copy(converted, whole);
+  Shape once = x.shape();  // an element that is there many times, of stride 0
+  for (int d = 0; d < x.dim(); ++d) {
+    span += (x.shape()[d] - 1) * x.strides()[d];
+    if (x.strides()[d] == 0) once[d] = 1;
+  }
+  const Tensor converted = empty({span}, {.dtype = dtype});
+  if (once.numel() <= span / 8 && apart(once, x.strides()))
+    raw::copy(Tensor(converted.storage(), 0, once, x.strides(), dtype),
+              Tensor(x.storage(), x.offset(), once, x.strides(), x.dtype()));
+  else
+    raw::copy(converted, Tensor(x.storage(), x.offset(), {span}, {1}, x.dtype()));
   return Tensor(converted.storage(), 0, x.shape(), x.strides(), dtype);
 }
 

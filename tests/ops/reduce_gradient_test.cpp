@@ -116,6 +116,29 @@ TEST_P(ReduceGradient, LayoutChangesNoBit) {
   }
 }
 
+// Of a view that is a small part of what it lies in, two-byte floats are converted one by one.
+TEST_P(ReduceGradient, FewColumnsOfAWideTwoByteTensor) {
+  for (const DType dtype : {float16, bfloat16}) {
+    const Tensor wide = draw({40, 50}, 3, dtype);
+    const Tensor view[] = {narrow(wide, 1, 7, 2),
+                           transpose(narrow(wide, 1, 7, 2), 0, 1),
+                           slice(wide, 1, 3, to_end, 20),
+                           slice(slice(wide, 0, 1, to_end, 9), 1, 0, 40, 4),
+                           narrow(wide, 1, 49, 1),
+                           expand(narrow(wide, 1, 7, 1), {40, 5}),
+                           expand(reshape(narrow(wide, 1, 7, 1), {40, 1, 1}), {40, 3, 2})};
+    for (const Tensor& x : view)
+      for (const ReduceCase& op : reduce_cases()) {
+        if (!op.gradient) continue;
+        const auto gradient_of = [&](const Tensor& x) {
+          const Tensor leaf = x.detach().requires_grad_();
+          return grad({sum(op.run(leaf, 0, {}))}, {leaf})[0];
+        };
+        EXPECT_THAT(gradient_of(x), BitEqual(gradient_of(x.clone()))) << op.name << " " << to_string(x.strides());
+      }
+  }
+}
+
 TEST_P(ReduceGradient, RecordedAndFusedAgree) {
   for (const DType dtype : {float64, float32, float16}) {
     const Tensor x = draw({3, 5}, 8, dtype).requires_grad_();
