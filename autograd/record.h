@@ -78,9 +78,9 @@ Tensor unpack(Node& node, const SavedTensor& saved, std::size_t position);
 /// whether it returns a list then.
 template <class F, class Grad, class Indices> struct ClosureTraits;
 template <class F, class Grad, std::size_t... I> struct ClosureTraits<F, Grad, std::index_sequence<I...>> {
-  template <std::size_t> using Saved = Tensor;
-  static constexpr bool callable = std::is_invocable_v<F&, const Grad&, Saved<I>...>;
-  static constexpr bool gives_list = std::is_invocable_r_v<std::vector<Tensor>, F&, const Grad&, Saved<I>...>;
+  static constexpr bool callable = std::is_invocable_v<F&, const Grad&, decltype((void)I, std::declval<Tensor>())...>;
+  static constexpr bool gives_list =
+      std::is_invocable_r_v<std::vector<Tensor>, F&, const Grad&, decltype((void)I, std::declval<Tensor>())...>;
 };
 
 /// Whether F is a closure for record; where not, the compiler has said why.
