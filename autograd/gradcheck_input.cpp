@@ -61,18 +61,19 @@ void judge(GradCheckEntry& entry, const NumericDerivative& numeric, double unit)
   if (entry.tolerance > 1e-3 * std::max(unit, std::abs(entry.numeric))) is(Verdict::inconclusive, Cause::noise);
 }
 
-// Whether on one side of x f changes as the gradient says, over a length between that of float16's digits and that of
-// float32's: it lies between two steps of f itself, as floor has them. Rounding to float32 inside f leaves narrower
-// ones.
+// Whether on one side of x f changes as the gradient says, from the smallest lengths that show it up to one between
+// that of float16's digits and that of float32's: it lies between two steps of f itself, as floor has them. Rounding to
+// float32 inside f leaves narrower ones, and beside a kink the smallest lengths see one slope only.
 bool is_right_beside(const std::function<double(double)>& f, double x, double scale, const GradCheckEntry& entry,
                      double noise) {
-  const double length = std::ldexp(scale, -16), middle = f(x);
-  if (!(entry.error() * length > 256 * noise)) return false;
-  const auto follows = [&](double t) {
-    return std::abs(f(x + t) - middle - entry.analytic * t) <= entry.error() * std::abs(t) / 8;
+  const double length = std::ldexp(scale, -16), shortest = 32 * noise / entry.error(), middle = f(x);
+  const auto along = [&](double side) {
+    int followed = 0;
+    for (double t = length; t > shortest && followed < 10; t /= 4, ++followed)
+      if (!(std::abs(f(x + side * t) - middle - entry.analytic * side * t) <= entry.error() * t / 8)) return false;
+    return followed > 2;
   };
-  const auto along = [&](double t) { return follows(t) && follows(t / 2) && follows(t / 4); };
-  return along(length) || along(-length);
+  return along(1) || along(-1);
 }
 
 }  // namespace

@@ -237,6 +237,14 @@ TEST(GradCheck, FindsAFaultBesideAKink) {
     EXPECT_EQ(gradcheck(scaled_gradient([](const Tensor& x) { return relu(x); }, 2), {tensor({distance, -1.0})}).wrong,
               1)
         << distance;
+  // The slope of the kink's other side, too.
+  const auto other_side = [](const Tensor& x) {
+    Tensor y = no_grad([&] { return relu(x); });
+    return record("other_side", {x}, y, saving(x),
+                  [](const Tensor& g, const Tensor& x) { return std::vector{where(x > 0, 0, g)}; });
+  };
+  for (const double distance : {1e-7, -1e-7, 1e-6, -1e-6})
+    EXPECT_EQ(gradcheck(other_side, {tensor({distance, -1.0, 2.0}, {.dtype = float64})}).wrong, 3) << distance;
 }
 
 // Waves that the first steps jump over: nothing can be said, above all not that the gradient is wrong.
