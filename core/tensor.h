@@ -101,7 +101,7 @@ class Tensor {
   bool is_leaf() const;
   /// The accumulated gradient of a leaf; undefined before the first backward and after zero_grad().
   Tensor grad() const;
-  /// Puts a gradient there; AutogradError unless it has the tensor's shape, dtype and device and is another tensor.
+  /// Puts a gradient there; AutogradError unless shape, dtype and device fit, and where its history holds the tensor.
   void set_grad(Tensor grad, Where where = Where::here()) const;
   /// Drops it.
   void zero_grad() const;
