@@ -67,10 +67,15 @@ TALLY_HD ClipDecision<C> clip_decision(const Op& op, const Acc& acc, std::int64_
 template <class T> struct ClipScale {
   using Element = T;
   static constexpr int arrays = 1;
+  struct Decided {
+    ClipDecision<Compute<T>> decision;
+    TALLY_HD bool is_idle() const { return !decision.clips; }
+    TALLY_HD void operator()(T& gradient) const {
+      gradient = convert<T>(convert<Compute<T>>(gradient) * decision.scale);
+    }
+  };
   const ClipDecision<Compute<T>>* decision;
-  TALLY_HD void operator()(T& gradient) const {
-    if (decision->clips) gradient = convert<T>(convert<Compute<T>>(gradient) * decision->scale);
-  }
+  TALLY_HD Decided ready() const { return {*decision}; }
 };
 
 template <class T> struct ClipValue {

@@ -6,6 +6,9 @@
 //     static constexpr int arrays = 2;
 //     TALLY_HD void operator()(float& a, const float& b) const { a = a + b; }
 //   };
+//
+// An update that reads from memory what holds for all elements has ready(), which gives the update that has read it;
+// one that may have nothing to do has is_idle().
 #pragma once
 
 #include <utility>
@@ -25,14 +28,20 @@ template <class Update> struct Part {
   typename Update::Element* data[Update::arrays];
   std::int64_t count;
   Update update;
-
-  TALLY_HD void run(std::int64_t i) const { run(i, std::make_integer_sequence<int, Update::arrays>{}); }
-
- private:
-  template <int... K> TALLY_HD void run(std::int64_t i, std::integer_sequence<int, K...>) const {
-    update(data[K][i]...);
-  }
 };
+
+template <class Update> TALLY_HD auto ready(const Update& update) {
+  if constexpr (requires { update.ready(); })
+    return update.ready();
+  else
+    return update;
+}
+template <class Update> TALLY_HD bool is_idle(const Update& update) {
+  if constexpr (requires { update.is_idle(); })
+    return update.is_idle();
+  else
+    return false;
+}
 
 /// A part from dense tensors of one shape and of Update's element type.
 template <class Update, class... Tensors>
@@ -44,8 +53,12 @@ Part<Update> part_of(const Update& update, const Tensor& first, const Tensors&..
 template <class Update> void run_parts(Cpu, const std::vector<Part<Update>>& parts) {
   for (const Part<Update>& part : parts)
     parallel_for(part.count, 1 << 14, [&part](std::int64_t begin, std::int64_t end) {
-      const Part<Update> local = part;  // so that its constants stay in registers
-      for (std::int64_t i = begin; i < end; ++i) local.run(i);
+      const auto update = ready(part.update);  // its own, so that constants stay in registers
+      if (is_idle(update)) return;
+      [&]<int... K>(std::integer_sequence<int, K...>) {
+        for (std::int64_t i = begin; i < end; ++i) update(part.data[K][i]...);
+      }
+      (std::make_integer_sequence<int, Update::arrays>{});
     });
 }
 
