@@ -55,21 +55,13 @@ void raise_not_finite(const char* op, Where where, const gpu::Report& report) {
   throw_not_finite(op, report.limit, report.index, where);
 }
 
-/// A gradient that begins off the alignment of vectors is copied for the norm.
-Tensor aligned(const Tensor& grad, Where where) {
-  return reinterpret_cast<std::uintptr_t>(grad.raw()) % 16 == 0 ? grad : grad.clone(where);
-}
-
 template <class T, class Op> void decide_on(const Op& op, const ClipNorm& call) {
   using C = Compute<T>;
   using Acc = typename Op::template Acc<C>;
-  std::vector<Tensor> grads;  // kept while kernels are launched
   std::vector<cuda_loops::Array<T>> arrays;
-  for (const Tensor& grad : call.grads) {
-    grads.push_back(grad.defined() ? aligned(grad, call.where) : Tensor());
-    arrays.push_back(grad.defined() ? cuda_loops::Array<T>{static_cast<const T*>(grads.back().raw()), grad.numel()}
-                                    : cuda_loops::Array<T>{nullptr, 0});
-  }
+  for (const Tensor& grad : call.grads)
+    arrays.push_back(grad.defined() ? cuda_loops::Array<T>{static_cast<const T*>(grad.raw()), grad.numel()}
+                                    : cuda_loops::Array<T>{});
   const auto places = static_cast<std::int64_t>(arrays.size());
   const cuda_loops::Scratch accumulators(2 * arrays.size() * sizeof(Acc));
   const Decide<Op, C> decide{op,

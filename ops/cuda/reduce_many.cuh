@@ -14,7 +14,6 @@
 
 namespace tally::cuda_loops {
 
-/// Aligned to 16 bytes.
 template <class T> struct Array {
   const T* data = nullptr;
   std::int64_t length = 0;
@@ -108,7 +107,12 @@ void reduce_arrays(const char* name, const Op& op, const std::vector<Array<T>>& 
   using Partial = typename Many<Op, T>::Partial;
   constexpr int kWidth = row_width<Unit<Op, Compute<T>>, T>();
   std::vector<std::int64_t> lengths;
-  for (const Array<T>& array : arrays) lengths.push_back(array.length);
+  bool aligned = true;
+  for (const Array<T>& array : arrays) {
+    lengths.push_back(array.length);
+    aligned = aligned && reinterpret_cast<std::uintptr_t>(array.data) % (kWidth * sizeof(T)) == 0;
+  }
+  const auto kernel = aligned ? reduce_many<Op, T, kWidth, Then> : reduce_many<Op, T, 1, Then>;
   const Scratch unused(arrays.size() * sizeof(ResultType<Op, T>));
   for (std::size_t first = 0; first < arrays.size(); first += kArraysOfALaunch) {
     const std::size_t count = std::min<std::size_t>(arrays.size() - first, kArraysOfALaunch);
@@ -120,7 +124,7 @@ void reduce_arrays(const char* name, const Op& op, const std::vector<Array<T>>& 
     many.accumulators = accumulators + first;
     many.tickets = tickets(many.plan.arrays + 1);
     many.final = first + count == arrays.size();
-    gpu::launch(reduce_many<Op, T, kWidth, Then>, {many.plan.blocks(), kWarpsOfABlock * kWarp, 0, name}, many, then);
+    gpu::launch(kernel, {many.plan.blocks(), kWarpsOfABlock * kWarp, 0, name}, many, then);
   }
 }
 
