@@ -38,7 +38,7 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
                                       .address = reinterpret_cast<std::uintptr_t>(x),
                                       .row_width = kRowWidth,
                                       .column_width = kColumns,
-                                      .column_blocks = U::column_blocks(kColumns),
+                                      .column_blocks = strip_blocks<U>(),
                                       .value_bytes = sizeof(typename U::Value),
                                       .heavy = U::heavy},
                                      limits());
@@ -64,8 +64,10 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
         if (plan.width == kRowWidth) return gpu::launch(reduce_rows<Op, T, kRowWidth>, grid, task);
       return gpu::launch(reduce_rows<Op, T, 1>, grid, task);
     case Plan::Mapping::short_rows:
-      if constexpr (!U::heavy)
+      if constexpr (!U::heavy) {
         if (plan.rows == 2) return gpu::launch(reduce_short_rows<Op, T, 2>, grid, task);
+        if (plan.rows == 4) return gpu::launch(reduce_short_rows<Op, T, 4>, grid, task);
+      }
       if (plan.rows == 1) return gpu::launch(reduce_short_rows<Op, T, 1>, grid, task);
       return gpu::launch(reduce_short_rows<Op, T, kRowsOfTile>, grid, task);
     case Plan::Mapping::columns:
@@ -81,6 +83,8 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
         }
       }
       if (plan.rows == 1) return gpu::launch(reduce_columns<Op, T, 1, 1>, grid, task);
+      if constexpr (U::heavy)
+        if (plan.rows == 4) return gpu::launch(reduce_columns<Op, T, 1, 4>, grid, task);
       return gpu::launch(reduce_columns<Op, T, 1, kRowsOfTile>, grid, task);
     case Plan::Mapping::small_slabs:
       grid.shared_bytes = static_cast<std::size_t>(plan.shared) * sizeof(T);

@@ -16,6 +16,14 @@ template <class U, class T> constexpr int column_width() {
   return sizeof(T) == 1 ? 4 : static_cast<int>(16 / sizeof(T));
 }
 
+/// Whether the next step's loads are under way while this one's values merge, for which there are registers where two
+/// blocks share a multiprocessor: measured. Large values of eight lists leave none.
+template <class U> constexpr bool reads_ahead(int width) {
+  return !U::heavy && (width < 8 || sizeof(typename U::Value) <= 8);
+}
+/// Blocks that a multiprocessor is to hold.
+template <class U> constexpr int strip_blocks() { return U::heavy ? 4 : 2; }
+
 /// A thread's part of a strip. kRows: elements a lane has at most.
 template <class U, int kWidth, int kRows, class Op, class T> class Strip {
  public:
@@ -24,6 +32,8 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
   static constexpr bool kAnywhere = kWidth == 1 && kRows == kRowsOfTile;  // for lists of several dims too
   static constexpr int kAdjacent = kPerLane / kRows;                      // lanes
   static constexpr int kKept = column_values(kWidth);                     // lists a thread is left with
+  static constexpr int kLoads = kAdjacent * kRows;
+  static constexpr bool kAhead = reads_ahead<U>(kWidth);
 
   /// `x` is the first element of the thread's first list, or of any list where it has none.
   TALLY_DEVICE Strip(const Task<Op, T>& task, const T* x, int step_bits) : task_(task), x_(x), step_bits_(step_bits) {
@@ -35,28 +45,39 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
   /// Steps [begin, end): of the groups behind each other, number g is left with lists g, g + groups, ... in v. `stack`
   /// is this thread's, in shared memory, 32 apart.
   TALLY_DEVICE void run(std::int64_t begin, std::int64_t end, Value* stack, Value (&v)[kWidth]) const {
-    const int across = task_.plan.across;
+    const int across = task_.plan.across, count = static_cast<int>(end - begin);
     if constexpr (U::any_order) {
       TALLY_UNROLL
       for (int k = 0; k < kWidth; ++k) v[k] = U::nothing(task_.op);
-      for (std::int64_t step = begin; step < end; ++step) {
-        Value one[kWidth];
-        read(step, one);
+    }
+    Load ahead[kLoads];
+    if constexpr (kAhead) load(begin, ahead);
+    for (int done = 0; done < count; ++done) {
+      Value one[kWidth];
+      if constexpr (kAhead) {
+        Load rows[kLoads];
+        TALLY_UNROLL
+        for (int i = 0; i < kLoads; ++i) rows[i] = ahead[i];
+        if (done + 1 < count) load(begin + done + 1, ahead);
+        fold(begin + done, rows, one);
+      } else {
+        read(begin + done, one);
+      }
+      if constexpr (U::any_order) {
         TALLY_UNROLL
         for (int k = 0; k < kWidth; ++k) v[k] = U::merge(task_.op, v[k], one[k]);
-      }
-      merge_across<U, kWidth>(task_.op, v, across, kWarp);
-    } else {
-      const int count = static_cast<int>(end - begin);
-      for (int done = 0; done < count; ++done) {
-        read(begin + done, v);
-        merge_across<U, kWidth>(task_.op, v, across, kWarp);
+      } else {
+        merge_across<U, kWidth>(task_.op, one, across, kWarp);
         Value* top = stack;
         TALLY_ROLLED
-        for (int m = done; m & 1; m >>= 1, top += kKept * kWarp) merge_stacked(top, v);
+        for (int m = done; m & 1; m >>= 1, top += kKept * kWarp) merge_stacked(top, one);
         TALLY_UNROLL
-        for (int i = 0; i < kKept; ++i) top[i * kWarp] = v[i];
+        for (int i = 0; i < kKept; ++i) top[i * kWarp] = v[i] = one[i];
       }
+    }
+    if constexpr (U::any_order) {
+      merge_across<U, kWidth>(task_.op, v, across, kWarp);
+    } else {
       if ((count & (count - 1)) == 0) return;
       // A run that the list's end has cut: from the smallest part to the largest.
       int m = count;
@@ -80,43 +101,76 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
     for (int i = 0; i < kKept; ++i) v[i] = U::merge(task_.op, top[i * kWarp], v[i]);
   }
 
-  TALLY_DEVICE void read(std::int64_t step, Value (&v)[kWidth]) const {
-    const Plan& plan = task_.plan;
-    const int group = static_cast<int>(threadIdx.x % kWarp) / plan.across, groups = kWarp / plan.across;
-    const std::int64_t tile = step >> step_bits_, first = tile * kTile, left = task_.n - first;
-    const int chunk = static_cast<int>(step) & ((1 << step_bits_) - 1);
-    const int lane = (chunk * groups + group) * kAdjacent, count = static_cast<int>(left < kTile ? left : kTile);
-    Load rows[kAdjacent * kRows];  // number u·kRows + j is row j of lane u
-    if constexpr (kAnywhere) {
-      if (task_.reduced.rank > 1) {
-        read_scattered(first + lane, first + count, rows);
-        return fold<false>(rows, first, lane, count, v);
-      }
+  /// Where a step lies.
+  struct Place {
+    std::int64_t first;  // element of the tile, which has `count`
+    int lane, count;     // this thread's first lane in it
+    bool full;           // whether all of this thread's lanes are whole
+    TALLY_DEVICE Place(const Strip& strip, std::int64_t step) {
+      const int across = strip.task_.plan.across;
+      const int group = static_cast<int>(threadIdx.x % kWarp) / across, groups = kWarp / across;
+      const std::int64_t tile = step >> strip.step_bits_;
+      first = tile * kTile;
+      const std::int64_t left = strip.task_.n - first;
+      const int chunk = static_cast<int>(step) & ((1 << strip.step_bits_) - 1);
+      lane = (chunk * groups + group) * kAdjacent;
+      count = static_cast<int>(left < kTile ? left : kTile);
+      full = count == kLanes * kRows && lane + kAdjacent <= kLanes;
     }
+  };
+
+  /// Number u·kRows + j is row j of lane u.
+  template <bool kFull> TALLY_DEVICE void load(const Place& place, Load (&rows)[kLoads]) const {
     const std::int64_t stride = task_.step;
-    const T* from = x_ + (first + lane) * stride;
-    if (count == kLanes * kRows && lane + kAdjacent <= kLanes) {
-      TALLY_UNROLL
-      for (int u = 0; u < kAdjacent; ++u) {
-        TALLY_UNROLL
-        for (int j = 0; j < kRows; ++j)
-          rows[u * kRows + j] = gpu::load_streaming(reinterpret_cast<const Load*>(from + (u + kLanes * j) * stride));
-      }
-      return fold<true>(rows, first, lane, count, v);
-    }
+    const T* from = x_ + (place.first + place.lane) * stride;
     TALLY_UNROLL
     for (int u = 0; u < kAdjacent; ++u) {
       TALLY_UNROLL
       for (int j = 0; j < kRows; ++j) {
         const int i = u + kLanes * j;
-        rows[u * kRows + j] =
-            lane + i < count ? gpu::load_streaming(reinterpret_cast<const Load*>(from + i * stride)) : Load{};
+        rows[u * kRows + j] = kFull || place.lane + i < place.count
+                                  ? gpu::load_streaming(reinterpret_cast<const Load*>(from + i * stride))
+                                  : Load{};
       }
     }
-    fold<false>(rows, first, lane, count, v);
+  }
+  TALLY_DEVICE bool in_many_pieces() const { return kAnywhere && task_.reduced.rank > 1; }
+
+  TALLY_DEVICE void load(std::int64_t step, Load (&rows)[kLoads]) const {
+    const Place place(*this, step);
+    if constexpr (kAnywhere)
+      if (in_many_pieces()) return read_scattered(place.first + place.lane, place.first + place.count, rows);
+    if (place.full)
+      load<true>(place, rows);
+    else
+      load<false>(place, rows);
+  }
+  TALLY_DEVICE void fold(std::int64_t step, const Load (&rows)[kLoads], Value (&v)[kWidth]) const {
+    const Place place(*this, step);
+    if (place.full && !in_many_pieces())
+      fold<true>(rows, place.first, place.lane, place.count, v);
+    else
+      fold<false>(rows, place.first, place.lane, place.count, v);
+  }
+  /// Both.
+  TALLY_DEVICE void read(std::int64_t step, Value (&v)[kWidth]) const {
+    const Place place(*this, step);
+    Load rows[kLoads];
+    if constexpr (kAnywhere) {
+      if (in_many_pieces()) {
+        read_scattered(place.first + place.lane, place.first + place.count, rows);
+        return fold<false>(rows, place.first, place.lane, place.count, v);
+      }
+    }
+    if (place.full) {
+      load<true>(place, rows);
+      return fold<true>(rows, place.first, place.lane, place.count, v);
+    }
+    load<false>(place, rows);
+    fold<false>(rows, place.first, place.lane, place.count, v);
   }
   // Lists of several dims.
-  TALLY_DEVICE void read_scattered(std::int64_t at, std::int64_t end, Load (&rows)[kPerLane]) const {
+  TALLY_DEVICE void read_scattered(std::int64_t at, std::int64_t end, Load (&rows)[kLoads]) const {
     const bool near = task_.reduced.is_near(task_.n);
     TALLY_UNROLL
     for (int j = 0; j < kPerLane; ++j) {
@@ -128,7 +182,7 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
     }
   }
   template <bool kFull>
-  TALLY_DEVICE void fold(const Load (&rows)[kAdjacent * kRows], std::int64_t first, int lane, int count,
+  TALLY_DEVICE void fold(const Load (&rows)[kLoads], std::int64_t first, int lane, int count,
                          Value (&v)[kWidth]) const {
     TALLY_UNROLL
     for (int k = 0; k < kWidth; ++k) {
@@ -181,7 +235,7 @@ TALLY_COLD void finish_columns(const Task<Op, T>& task, std::int64_t strip, std:
 }
 
 template <class Op, class T, int kWidth, int kRows>
-__global__ void __launch_bounds__(256, Unit<Op, Compute<T>>::column_blocks(kWidth))
+__global__ void __launch_bounds__(256, strip_blocks<Unit<Op, Compute<T>>>())
     reduce_columns(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;

@@ -42,7 +42,7 @@ Plan plan_short_rows(const Problem& p, const Limits& limits) {
   const std::int64_t n = p.lists.length();
   Plan plan{.mapping = Plan::Mapping::short_rows};
   if (limits.vectors && n > 0 && rows_fit_vectors(p, kVector)) plan.width = kVector;
-  plan.rows = n <= kLanes ? 1 : n <= 2 * kLanes && !p.heavy ? 2 : kRowsOfTile;
+  plan.rows = n <= kLanes ? 1 : p.heavy ? kRowsOfTile : n <= 2 * kLanes ? 2 : n <= 4 * kLanes ? 4 : kRowsOfTile;
   plan.group = static_cast<int>(power_of_two(parts(std::min<std::int64_t>(n, kLanes), kVector)));
   const std::int64_t groups = parts(p.lists.outputs(), lists_under_way(plan.rows));
   plan.threads = static_cast<int>(std::clamp<std::int64_t>(power_of_two(groups * plan.group), kWarp, kThreads));
@@ -56,7 +56,7 @@ Plan plan_columns(const Problem& p, const Limits& limits) {
   if (limits.vectors && columns_fit_vectors(p)) plan.width = p.column_width;
   const int width = plan.width;
   const bool simple = p.lists.reduced.rank <= 1;
-  plan.rows = n <= kLanes && simple ? 1 : n <= 4 * kLanes && width > 1 ? 4 : kRowsOfTile;
+  plan.rows = n <= kLanes && simple ? 1 : n <= 4 * kLanes && simple && (width > 1 || p.heavy) ? 4 : kRowsOfTile;
   // As many groups of threads behind each other as the exchange of `width` lists needs.
   plan.across =
       static_cast<int>(std::min<std::int64_t>(power_of_two(parts(inner, width)), kWarp * column_values(width) / width));
@@ -66,8 +66,8 @@ Plan plan_columns(const Problem& p, const Limits& limits) {
   plan.steps = tiles * steps_of_tile;
   plan.column_blocks = parts(inner, static_cast<std::int64_t>(plan.across) * width);
   const std::int64_t strips = p.lists.outputs() / inner * plan.column_blocks;
-  // Where four blocks fit, half as many are all there at once; three would leave an odd rest.
-  const std::int64_t most = limits.blocks * kWarps / (p.column_blocks > 3 ? 2 : 1);
+  // Where four blocks fit, half as many are all there at once, where two fit a quarter; three would leave an odd rest.
+  const std::int64_t most = limits.blocks * kWarps / (p.column_blocks == 4 ? 2 : p.column_blocks == 2 ? 4 : 1);
   plan.run = power_of_two(parts(plan.steps, warps_for(strips, plan.steps, limits.few, most)));
   while (parts(plan.steps, plan.run * kWarps) > limits.splits) plan.run *= 2;
   const std::int64_t warps = parts(plan.steps, plan.run);

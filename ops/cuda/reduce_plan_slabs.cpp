@@ -14,10 +14,15 @@ bool slabs_fit(const Problem& p) {
   return p.lists.reduced.rank == 1 && kept.inner_stride(0) == 1 && kept.rank <= 2 &&
          (kept.rank < 2 || kept.strides[0][0] >= 0) && p.lists.outputs() / kept.inner() <= INT32_MAX;
 }
-// Whether columns would load one list at a time, leave threads without one, or give a warp a small slice.
+// Whether columns would load one list at a time, leave threads without one, or give a warp a small slice. Lists of half
+// a row of lanes and more, beside many others, are better off there even so: a window of a few across has little to
+// read.
 bool slabs_are_better(const Problem& p) {
   const std::int64_t inner = p.lists.kept.inner(), n = p.lists.length();
-  if (!columns_fit_vectors(p)) return true;
+  if (!columns_fit_vectors(p)) {
+    const bool in_windows = n * inner * static_cast<std::int64_t>(p.element_bytes) > 2 * kStaged;
+    return !(in_windows && inner >= kLanes && n > kLanes / 2 && n <= kLanes);
+  }
   if (p.column_width == 1 && inner < kWarp / 2) return true;
   return p.lists.kept.rank > 1 && n <= kLanes && n * inner <= kTile / 2;
 }

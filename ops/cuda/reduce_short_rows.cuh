@@ -33,6 +33,35 @@ TALLY_COLD PartialOf<Op, Compute<T>> exact_short_row(const Task<Op, T>& task, co
   return value;
 }
 
+/// Of lists whose lanes are dealt to the threads of a warp one by one: thread u < kLists is left with list u in v[0].
+template <class U, class Op, class T, int kRows, int kLists, class Exists>
+TALLY_DEVICE void fold_apart(const Op& op, const ShortShare<T, kRows> (&loads)[kLists], int n, const Exists& exists,
+                             typename U::Value (&v)[kLists]) {
+  using C = Compute<T>;
+  const int r = static_cast<int>(threadIdx.x % kWarp);
+  TALLY_UNROLL
+  for (int u = 0; u < kLists; ++u) {
+    const C pivot = gpu::shuffle(convert<C>(loads[u][0][0]), 0);
+    typename U::Value lanes[kVector];
+    TALLY_UNROLL
+    for (int k = 0; k < kVector; ++k) {
+      C x[kPerLane] = {};
+      TALLY_UNROLL
+      for (int j = 0; j < kRows; ++j) x[j] = convert<C>(loads[u][j][k]);
+      const int lane = r + kWarp * k;
+      if (exists(u) && n >= kLanes * (kRows - 1) + kWarp * (k + 1))
+        lanes[k] = U::template lane<kRows>(op, x, kRows, lane, pivot);
+      else
+        lanes[k] = U::template lane<kRows>(op, x, exists(u) ? lane_length<kRows>(n - lane) : 0, lane, pivot);
+    }
+    merge_across<U, kVector>(op, lanes, 1, kVector);  // thread r has lanes r / 4 * 4 + 32 * (r % 4) and three more
+    v[u] = lanes[0];
+  }
+  merge_across<U, kLists>(op, v, kVector, kWarp);
+  merge_across<U, 1>(op, v, 1, kVector);
+  v[0] = gpu::shuffle(v[0], kVector * r % kWarp);
+}
+
 /// Lists of at most kRows·128 elements. One of at most 128 may lie in memory in any way and be nothing; its group is as
 /// small as it can be.
 template <class Op, class T, int kRows>
@@ -46,10 +75,13 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (groups * kLists) + (threadIdx.x >> group_bits);
   const std::int64_t ahead = task.lists - first;  // list u of this thread is number first + u·groups
   const int lane = r * kVector, n = static_cast<int>(task.n);
+  // Single loads of long rows: a thread's lanes are a warp apart, so that what a warp loads at once is in one piece.
+  constexpr bool kMayBeApart = kRows > 1 && U::checked;
   const auto exists = [&](int u) { return u * groups < ahead && n > 0; };
   ShortShare<T, kRows> loads[kLists];
   const bool even = (task.list_step != 0 || task.lists == 1) && (task.step != 0 || n == 1);
   const bool wide = sizeof(T) <= 4 && task.plan.width == kVector && task.step == 1 && n % kVector == 0;
+  const bool apart = kMayBeApart && even && !wide && 4 * n > 3 * kLanes * kRows;
   const int left = n - lane;
   const bool full = left >= kVector + kLanes * (kRows - 1);
   if (even) {
@@ -64,6 +96,19 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
             loads[u][j] = exists(u) && kLanes * j < left
                               ? gpu::load_streaming(reinterpret_cast<const Load*>(from + kLanes * j))
                               : Load{};
+      }
+    } else if (apart) {
+      from = task.x + first * task.list_step + r * task.step;
+      TALLY_UNROLL
+      for (int u = 0; u < kLists; ++u, from += next_list) {
+        const int here = exists(u) ? n - r : 0;
+        TALLY_UNROLL
+        for (int j = 0; j < kRows; ++j) {
+          TALLY_UNROLL
+          for (int k = 0; k < kVector; ++k)
+            loads[u][j][k] =
+                kLanes * j + kWarp * k < here ? gpu::load_streaming(from + (kLanes * j + kWarp * k) * task.step) : T{};
+        }
       }
     } else {
       TALLY_UNROLL
@@ -92,15 +137,20 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
   const std::int64_t mine = first + r * groups;
   const C pivot_of_mine = even && r < kLists && exists(r) ? convert<C>(task.x[mine * task.list_step]) : C(0);
   typename U::Value v[kLists];
-  TALLY_UNROLL
-  for (int u = 0; u < kLists; ++u) {
-    // The group's first thread has the list's first element.
-    const C pivot = gpu::shuffle(convert<C>(loads[u][0][0]), static_cast<int>(threadIdx.x % kWarp) & ~(group - 1));
-    v[u] = !exists(u) ? U::nothing(task.op)
-           : full     ? fold_lanes<U, true>(task.op, loads[u], 0, lane, n, pivot)
-                      : fold_lanes<U, false>(task.op, loads[u], 0, lane, n, pivot);
+  if constexpr (kMayBeApart) {
+    if (apart) fold_apart<U>(task.op, loads, n, exists, v);
   }
-  merge_across<U, kLists>(task.op, v, 1, group);
+  if (!apart) {
+    TALLY_UNROLL
+    for (int u = 0; u < kLists; ++u) {
+      // The group's first thread has the list's first element.
+      const C pivot = gpu::shuffle(convert<C>(loads[u][0][0]), static_cast<int>(threadIdx.x % kWarp) & ~(group - 1));
+      v[u] = !exists(u) ? U::nothing(task.op)
+             : full     ? fold_lanes<U, true>(task.op, loads[u], 0, lane, n, pivot)
+                        : fold_lanes<U, false>(task.op, loads[u], 0, lane, n, pivot);
+    }
+    merge_across<U, kLists>(task.op, v, 1, group);
+  }
 
   bool holds = true;
   if constexpr (U::checked) {

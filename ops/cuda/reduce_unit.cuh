@@ -40,7 +40,7 @@ template <class Op, class C> struct Exact {
   static constexpr bool checked = false;  ///< whether there are values for which `holds` says no
   static constexpr bool heavy = kHeavy<Op, C>;
   static constexpr std::int64_t longest = INT64_MAX;  ///< list that it can do
-  /// Blocks that a multiprocessor is to hold of the kernels for long rows and for columns: measured, as what they trade
+  /// Blocks that a multiprocessor is to hold of the kernels for long rows and for slabs: measured, as what they trade
   /// (loads under way for registers) is not to be read off.
   static constexpr int row_blocks(int) { return 3; }
   static constexpr int column_blocks(int) { return heavy ? 4 : 3; }

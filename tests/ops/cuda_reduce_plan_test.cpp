@@ -180,8 +180,10 @@ TEST(CudaReducePlan, MappingsFollowMemory) {
   EXPECT_EQ(plan(rows(10, 5000), {}).mapping, Mapping::rows);
   EXPECT_EQ(plan(rows(10, 128), {}).mapping, Mapping::short_rows);
   EXPECT_EQ(plan(columns(5000, 64), {}).mapping, Mapping::columns);
-  EXPECT_EQ(plan(columns(5000, 10), {}).mapping, Mapping::slabs);    // few
-  EXPECT_EQ(plan(columns(5000, 1009), {}).mapping, Mapping::slabs);  // no whole vectors
+  EXPECT_EQ(plan(columns(5000, 10), {}).mapping, Mapping::slabs);           // few
+  EXPECT_EQ(plan(columns(5000, 1009), {}).mapping, Mapping::slabs);         // no whole vectors
+  EXPECT_EQ(plan(columns(100, 100'001), {}).mapping, Mapping::columns);     // nor has a window of so many much to read
+  EXPECT_EQ(plan(columns(30, 100'001), {}).mapping, Mapping::small_slabs);  // of fewer it has
   EXPECT_EQ(plan(middle(1000, 23, 5), {}).mapping, Mapping::small_slabs);
   EXPECT_EQ(plan(middle(1000, 600, 3), {}).mapping, Mapping::slabs);
   EXPECT_EQ(plan({.lists = {walk({50, 7}, {2, 100}), walk({30}, {800})}}, {}).mapping, Mapping::columns);
