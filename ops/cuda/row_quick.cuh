@@ -132,4 +132,47 @@ float > struct QuickMap<rows::Softmax, T> {
   float inverse_;
 };
 
+/// The gradient of layer_norm's x with one reciprocal a row: the quotient as softmax has it, of what is comfortable.
+template <class T>
+requires std::is_same_v < Compute<T>,
+float > struct QuickMap<rows::LayerNormBackward, T> {
+  using Op = rows::LayerNormBackward;
+  using Row = Op::Row<float>;
+  TALLY_DEVICE QuickMap(const Op& op, const Row& row) : op_(op), row_(row), inverse_(1 / row.count) {}
+  template <int W>
+  TALLY_DEVICE gpu::Vector<T, W> operator()(const gpu::Vector<T, W> (&loads)[2],
+                                            const ColumnRun<float, W>& columns) const {
+    float twice[W];
+    bool quick = row_.moments.mean.e == 0;
+    TALLY_UNROLL
+    for (int w = 0; w < W; ++w) {
+      const float d = (convert<float>(loads[0][w]) - row_.pivot) - row_.moments.mean.m;
+      twice[w] = d + d;
+      quick = quick && twice[w] != 0 && is_comfortable(math::abs(twice[w]));  // of -0 the steps lose the sign
+    }
+    if (!quick) return as_defined(op_, row_, loads[0], loads[1], columns);
+    gpu::Vector<T, W> y;
+    TALLY_UNROLL
+    for (int w = 0; w < W; ++w) {
+      float q = twice[w] * inverse_;
+      q = std::fma(std::fma(-q, row_.count, twice[w]), inverse_, q);
+      q = std::fma(std::fma(-q, row_.count, twice[w]), inverse_, q);
+      const float x = convert<float>(loads[1][w]), g = op_.weighs ? x * columns.weight[w] : x;
+      y[w] = convert<T>(g * row_.rstd + (row_.to_var * q + row_.to_mean));
+    }
+    return y;
+  }
+
+ private:
+  template <int W>
+  TALLY_COLD static gpu::Vector<T, W> as_defined(Op op, Row row, gpu::Vector<T, W> x, gpu::Vector<T, W> g,
+                                                 ColumnRun<float, W> columns) {
+    const gpu::Vector<T, W> loads[2] = {x, g};
+    return ExactMap<Op, T>{op, row}(loads, columns);
+  }
+  const Op& op_;
+  const Row& row_;
+  float inverse_;
+};
+
 }  // namespace tally::cuda_loops

@@ -109,12 +109,18 @@ __global__ void __launch_bounds__(256) map_short_rows(const TALLY_GRID_CONSTANT 
   const int lane = r * kVector, n = static_cast<int>(task.n);
   const auto exists = [&](int u) { return u * groups < ahead; };
 
+  // What is to be known of a row, one thread of the group finds out: number u, or with fewer the first for all.
+  const bool each = group >= kUnderWay;
+  const std::int64_t mine = first + r * groups;
+  const bool has = each && r < kUnderWay && exists(r);
+  // Asked for before the row, so that one wait is enough.
+  typename RowTask<Op, T>::Kept kept_of_mine{};
+  if constexpr (RowTask<Op, T>::given)
+    if (has) kept_of_mine = task.kept[mine];
   ShortRow<Op, T, kRows> held[kUnderWay];
   TALLY_UNROLL
   for (int u = 0; u < kUnderWay; ++u) held[u].read(task, first + u * groups, exists(u), lane);
 
-  // What is to be known of a row, one thread of the group finds out: number u, or with fewer the first for all.
-  const bool each = group >= kUnderWay;
   Row known[kUnderWay] = {};
   C pivots[kUnderWay], pivot_of_mine = 0;
   TALLY_UNROLL
@@ -122,11 +128,9 @@ __global__ void __launch_bounds__(256) map_short_rows(const TALLY_GRID_CONSTANT 
     pivots[u] = gpu::shuffle(convert<C>(held[u].loads[0][0][0]), first_thread);
     if (u == r) pivot_of_mine = pivots[u];
   }
-  const std::int64_t mine = first + r * groups;
-  const bool has = each && r < kUnderWay && exists(r);
   if constexpr (RowTask<Op, T>::given) {
     Row of_mine{};
-    if (has) of_mine = task.begin(mine, pivot_of_mine);
+    if (has) of_mine = task.begin(kept_of_mine, pivot_of_mine);
     TALLY_UNROLL
     for (int u = 0; u < kUnderWay; ++u) {
       if (each)

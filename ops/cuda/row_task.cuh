@@ -29,18 +29,24 @@ template <class Op, class T> struct RowTask {
   RowPlan plan;
 
   TALLY_DEVICE const T* input(int k, std::int64_t row) const { return in[k] + row * step[k]; }
-  /// Of the first `left` of W columns from `at` on.
+  /// Of the first `left` of W columns from `at` on, which may be before the first.
   template <int W> TALLY_DEVICE ColumnRun<C, W> columns(std::int64_t at, std::int64_t left) const {
     ColumnRun<C, W> run = {};
     if (!has_columns) return run;
-    if (weight) read_columns(weight + at, left, run.weight);
-    if (bias) read_columns(bias + at, left, run.bias);
+    if (weight) read_columns(weight, at, left, run.weight);
+    if (bias) read_columns(bias, at, left, run.bias);
     return run;
   }
-  TALLY_DEVICE Row begin(std::int64_t row, C pivot) const {
+  TALLY_DEVICE Row begin(const Kept& kept, C pivot) const {
     Row known{};
-    if constexpr (given) op.begin(known, kept[row], n, pivot);
+    if constexpr (given) op.begin(known, kept, n, pivot);
     return known;
+  }
+  TALLY_DEVICE Row begin(std::int64_t row, C pivot) const {
+    if constexpr (given)
+      return begin(kept[row], pivot);
+    else
+      return {};
   }
   /// One of a row's threads `stores` what is kept of it.
   template <class Acc>
@@ -51,10 +57,11 @@ template <class Op, class T> struct RowTask {
   }
 
  private:
-  template <int W> TALLY_DEVICE static void read_columns(const C* from, std::int64_t left, C (&to)[W]) {
+  template <int W>
+  TALLY_DEVICE static void read_columns(const C* from, std::int64_t at, std::int64_t left, C (&to)[W]) {
     TALLY_UNROLL
     for (int w = 0; w < W; ++w)
-      if (w < left) to[w] = from[w];
+      if (at + w >= 0 && w < left) to[w] = from[at + w];
   }
 };
 
