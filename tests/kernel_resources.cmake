@@ -18,7 +18,10 @@ foreach(kernel IN LISTS kernels)
   set(local ${CMAKE_MATCH_4})
   set(stack_limit 0)
   set(register_limit 255)
-  if(name MATCHES "reduce_(rows|short_rows|columns|small_slabs|slabs)")
+  if(name MATCHES "reduce_columns")
+    set(stack_limit 3072)  # as below
+    set(register_limit 128)  # two blocks: a step's loads are under way while the last one's values merge
+  elseif(name MATCHES "reduce_(rows|short_rows|small_slabs|slabs)")
     # What their hot loops leave to functions: exact units with the counters of a binary tree, and the last block's merge.
     set(stack_limit 3072)
     set(register_limit 80)  # three blocks of 256 threads
