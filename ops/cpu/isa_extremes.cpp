@@ -22,22 +22,24 @@ template <class T, bool Largest, bool Magnitude, bool Places> struct Extremes {
   TALLY_INLINE static Vec<C> best(Vec<C> a, Vec<C> b) { return Largest ? (a > b ? a : b) : (a < b ? a : b); }
 };
 
-/// The extreme of the tile; false if there is a NaN.
-template <class Op> TALLY_INLINE bool extreme(const typename Op::C* x, int count, typename Op::C& value) {
+/// The extremes of what stands in each place of a tile's vectors.
+template <class Op>
+TALLY_INLINE Vec<typename Op::C> extremes(const typename Op::C* x, int count, Seen<typename Op::C>& nan) {
   using C = typename Op::C;
   constexpr int W = kWidth<C>, K = 8;
   Vec<C> best = Op::part(load_part(x, count, Op::kPad));
-  Mask<C> bad = best != best;
-  int i = 0;
+  nan.nan(best, best);
+  int i = W;
   if (count >= K * W) {
     Vec<C> side[K];
     for (int k = 0; k < K; ++k) side[k] = best;
-    for (; i + K * W <= count; i += K * W) {
+    for (i = 0; i + K * W <= count; i += K * W) {
       TALLY_VECTOR_UNROLL
-      for (int k = 0; k < K; ++k) {
-        const Vec<C> one = Op::part(load(x + i + W * k));
-        bad |= one != one;
+      for (int k = 0; k < K; k += 2) {
+        const Vec<C> one = Op::part(load(x + i + W * k)), next = Op::part(load(x + i + W * (k + 1)));
+        nan.nan(one, next);
         side[k] = Op::best(one, side[k]);
+        side[k + 1] = Op::best(next, side[k + 1]);
       }
     }
     TALLY_VECTOR_UNROLL
@@ -45,19 +47,39 @@ template <class Op> TALLY_INLINE bool extreme(const typename Op::C* x, int count
   }
   for (; i < count; i += W) {
     const Vec<C> one = Op::part(load_part(x + i, count - i, Op::kPad));
-    bad |= one != one;
+    nan.nan(one, one);
     best = Op::best(one, best);
   }
-  TALLY_VECTOR_UNROLL
-  for (int left = W / 2; left > 0; left /= 2) best = Op::best(even<C>(best, best), odd<C>(best, best));
-  value = best[0];
-  return !any<Whole<C>>(bad);
+  return best;
 }
 
+/// Neighbours pair up.
+template <class Op> TALLY_INLINE Vec<typename Op::C> merge(Vec<typename Op::C> a, Vec<typename Op::C> b) {
+  using C = typename Op::C;
+  return Op::best(even<C>(a, b), odd<C>(a, b));
+}
+
+/// f(i) for every four vectors from x + i on of which one has `value`, until it says true; where that is, or what is
+/// left.
+template <class Op> TALLY_INLINE int equals_by_four(const typename Op::C* x, int count, typename Op::C value, auto f) {
+  using C = typename Op::C;
+  constexpr int W = kWidth<C>;
+  const Vec<C> wanted = splat(value);
+  int i = 0;
+  for (; i + 8 * W <= count; i += 4 * W) {  // not worth it for less
+    Seen<C> seen;
+    TALLY_VECTOR_UNROLL
+    for (int k = 0; k < 4; ++k) seen.equal(Op::part(load(x + i + W * k)), wanted);
+    if (seen.any() && f(i)) break;
+  }
+  return i;
+}
+
+/// Where `value` stands first; it is there.
 template <class Op> TALLY_INLINE int place(const typename Op::C* x, int count, typename Op::C value) {
   using C = typename Op::C;
   const Vec<C> wanted = splat(value);
-  for (int i = 0;; i += kWidth<C>) {
+  for (int i = equals_by_four<Op>(x, count, value, [](int) { return true; });; i += kWidth<C>) {
     const Mask<C> equal = load_part(x + i, count - i, Op::kPad) == wanted;
     if (any<Whole<C>>(equal)) return i + first_true<Whole<C>>(equal);
   }
@@ -65,48 +87,111 @@ template <class Op> TALLY_INLINE int place(const typename Op::C* x, int count, t
 
 template <class Op> TALLY_INLINE int ties(const typename Op::C* x, int count, typename Op::C value) {
   using C = typename Op::C;
+  constexpr int W = kWidth<C>;
   const Vec<C> wanted = splat(value);
-  Mask<C> number{};
-  int i = 0;
-  for (; i + kWidth<C> <= count; i += kWidth<C>) number -= Op::part(load(x + i)) == wanted;
-  const Mask<C> there = ramp<C>() < splat(static_cast<C>(count - i));
-  number -= (Op::part(load_part(x + i, count - i, Op::kPad)) == wanted) & there;
-  int all = 0;
-  for (int w = 0; w < kWidth<C>; ++w) all += static_cast<int>(number[w]);
-  return all;
+  int number = 0;
+  const auto add = [&](int i) __attribute__((always_inline)) {
+    number += count_true<Whole<C>>(Op::part(load(x + i)) == wanted);
+  };
+  int i = equals_by_four<Op>(
+      x, count, value, [&](int four) __attribute__((always_inline)) {
+        for (int k = 0; k < 4; ++k) add(four + W * k);
+        return false;
+      });
+  for (; i + W <= count; i += W) add(i);
+  if (i < count) {
+    const Mask<C> there = ramp<C>() < splat(static_cast<C>(count - i));
+    number += count_true<Whole<C>>((Op::part(load_part(x + i, count - i, Op::kPad)) == wanted) & there);
+  }
+  return number;
 }
 
-template <class Op> std::int64_t rows(const TileRows<typename Op::C>& job) {
+template <class Op>
+TALLY_INLINE TileResult<typename Op::C> result(const typename Op::C* x, int count, typename Op::C value) {
+  using C = typename Op::C;
+  if constexpr (!Op::kPlaces) return {value, C(0), ties<Op>(x, count, value)};
+  const int i = place<Op>(x, count, value);
+  return {x[i], C(0), i};
+}
+
+/// As many tiles as a vector has places share one tree; false where one of them is not for these loops.
+template <class Op> TALLY_INLINE bool tiles_together(const TileRows<typename Op::C>& job, std::int64_t t) {
+  using C = typename Op::C;
+  constexpr int W = kWidth<C>;
+  Seen<C> nan;
+  Vec<C> best[W];
+  for (int w = 0; w < W; ++w) best[w] = extremes<Op>(job.x + (t + w) * job.step, job.count, nan);
+  if (nan.any()) return false;
+  for (int left = W / 2; left > 0; left /= 2)
+    for (int k = 0; k < left; ++k) best[k] = merge<Op>(best[2 * k], best[2 * k + 1]);
+  if (Op::kZerosAreOrdered && any<Whole<C>>(best[0] == 0)) return false;
+  C value[W];
+  store(value, best[0]);
+  for (int w = 0; w < W; ++w) job.out[t + w] = result<Op>(job.x + (t + w) * job.step, job.count, value[w]);
+  return true;
+}
+
+/// False where a tile is not for these loops.
+template <class Op> TALLY_INLINE bool one_value(Vec<typename Op::C> best, bool nan, typename Op::C& value) {
+  TALLY_VECTOR_UNROLL
+  for (int left = kWidth<typename Op::C> / 2; left > 0; left /= 2) best = merge<Op>(best, best);
+  value = best[0];
+  return !nan && !(Op::kZerosAreOrdered && value == 0);
+}
+
+template <class Op> std::int64_t separate_rows(const TileRows<typename Op::C>& job) {
+  using C = typename Op::C;
+  constexpr int kShort = 256;  // so many together stay in the first cache until their extremes are looked for
+  constexpr int W = kWidth<C>;
+  std::int64_t t = 0;
+  while (t < job.tiles) {
+    if (job.count <= kShort && t + W <= job.tiles && tiles_together<Op>(job, t)) {
+      t += W;
+      continue;
+    }
+    for (const std::int64_t end = t + W < job.tiles ? t + W : job.tiles; t < end; ++t) {
+      const C* x = job.x + t * job.step;
+      Seen<C> nan;
+      const Vec<C> best = extremes<Op>(x, job.count, nan);
+      C value;
+      if (!one_value<Op>(best, nan.any(), value)) return t;
+      job.out[t] = result<Op>(x, job.count, value);
+    }
+  }
+  return t;
+}
+
+template <class Op> std::int64_t merged_rows(const TileRows<typename Op::C>& job) {
   using C = typename Op::C;
   C best{};
   std::int64_t at = 0, number = 0, t = 0;
   for (; t < job.tiles; ++t) {
     const C* x = job.x + t * job.step;
+    Seen<C> nan;
+    const Vec<C> some = extremes<Op>(x, job.count, nan);
+    // Most tiles have nothing that comes near.
+    if (t > 0 && !nan.any() && !any<Whole<C>>(~Op::beats(splat(best), some))) continue;
     C value;
-    if (!extreme<Op>(x, job.count, value) || (Op::kZerosAreOrdered && value == 0)) break;
-    if (job.merge) {
-      const bool better = t == 0 || Op::beats(value, best);
-      if constexpr (!Op::kPlaces)
-        if (better || value == best) number = (better ? 0 : number) + ties<Op>(x, job.count, value);
-      if (better) {
-        best = value;
-        at = t;
-      }
-    } else if constexpr (Op::kPlaces) {
-      const int i = place<Op>(x, job.count, value);
-      job.out[t] = {x[i], C(0), i};
-    } else {
-      job.out[t] = {value, C(0), ties<Op>(x, job.count, value)};
+    if (!one_value<Op>(some, nan.any(), value)) break;
+    const bool better = t == 0 || Op::beats(value, best);
+    if constexpr (!Op::kPlaces)
+      if (better || value == best) number = (better ? 0 : number) + ties<Op>(x, job.count, value);
+    if (better) {
+      best = value;
+      at = t;
     }
   }
-  if (job.merge && t > 0) {
-    if constexpr (Op::kPlaces) {
-      number = at * job.step + place<Op>(job.x + at * job.step, job.count, best);
-      best = job.x[number];
-    }
-    job.out[0] = {best, C(0), number};
+  if (t == 0) return 0;
+  if constexpr (Op::kPlaces) {
+    number = at * job.step + place<Op>(job.x + at * job.step, job.count, best);
+    best = job.x[number];
   }
+  job.out[0] = {best, C(0), number};
   return t;
+}
+
+template <class Op> std::int64_t rows(const TileRows<typename Op::C>& job) {
+  return job.merge ? merged_rows<Op>(job) : separate_rows<Op>(job);
 }
 
 template <class Op> bool columns(const TileColumns<typename Op::C>& job) {

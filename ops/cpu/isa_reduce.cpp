@@ -36,37 +36,48 @@ template <class C> TALLY_INLINE Weight<C> weight_of(int a, int b) {
   return {splat(share), splat(static_cast<C>(a) * share), Mask<C>{}};
 }
 
+/// The results of the first `count` places of a vector; false where one of them is not for these loops.
 template <class Op>
-TALLY_INLINE bool finish(const AccOf<Op>& acc, Mask<ElementOf<Op>> bad, int count, TileResult<ElementOf<Op>>& out) {
+TALLY_INLINE bool finish(const AccOf<Op>& acc, int count, int elements, TileResult<ElementOf<Op>>* out) {
   using C = ElementOf<Op>;
-  if (any<Whole<C>>(bad)) return false;
-  C fields[2];
-  for (unsigned i = 0; i < sizeof(acc.f) / sizeof(acc.f[0]); ++i) fields[i] = acc.f[i][0];
-  return Op::finish(fields, count, out);
+  C fields[2][kWidth<C>];
+  for (unsigned i = 0; i < sizeof(acc.f) / sizeof(acc.f[0]); ++i) store(fields[i], acc.f[i]);
+  bool good = true;
+  for (int w = 0; w < count; ++w) {
+    const C one[2] = {fields[0][w], fields[1][w]};
+    good &= Op::finish(one, elements, out[w]);
+  }
+  return good;
 }
 
-template <class Op> bool full_tile(const ElementOf<Op>* x, ElementOf<Op> first, TileResult<ElementOf<Op>>& out) {
+/// A whole tile.
+template <class Op> struct FullTile {
   using C = ElementOf<Op>;
-  constexpr int W = kWidth<C>, K = kLanes / W;
-  const LaneEnds<C> ends{splat(C(kPerLane)), ~Mask<C>{}};
-  const Vec<C> pivot = splat(first);
-  Mask<C> bad{};
-  AccOf<Op> acc[K];
-  for (int k = 0; k < K; ++k)
-    acc[k] = Op::lane([=](int j) { return load(x + kLanes * j + W * k); }, kPerLane, ends, pivot, bad);
-  int n = kPerLane;
-  for (int left = K / 2; left > 0; left /= 2, n *= 2)
-    for (int k = 0; k < left; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], equal_weight<C>(n), bad);
-  for (int left = W / 2; left > 0; left /= 2, n *= 2) acc[0] = merge<Op>(acc[0], acc[0], equal_weight<C>(n), bad);
-  return finish<Op>(acc[0], bad, kTile, out);
-}
+  static constexpr int W = kWidth<C>, K = kLanes / W, count = kTile, lanes = kLanes;
+  /// Its lanes, merged down to one vector.
+  TALLY_INLINE AccOf<Op> operator()(const C* x, C first, Mask<C>& bad) const {
+    const LaneEnds<C> ends{splat(C(kPerLane)), ~Mask<C>{}};
+    const Vec<C> pivot = splat(first);
+    AccOf<Op> acc[K];
+    for (int k = 0; k < K; ++k)
+      acc[k] = Op::lane([=](int j) { return load(x + kLanes * j + W * k); }, std::integral_constant<int, kPerLane>(),
+                        ends, pivot, bad);
+    int n = kPerLane;
+    for (int left = K / 2; left > 0; left /= 2, n *= 2)
+      for (int k = 0; k < left; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], equal_weight<C>(n), bad);
+    return acc[0];
+  }
+  /// For merging inside the vector, `level` being 0 where neighbours meet first.
+  TALLY_INLINE Weight<C> weight(int level) const { return equal_weight<C>(K * kPerLane << level); }
+};
 
 /// How tiles of one count lie in vectors and merge.
 template <class Op> struct PartPlan {
   using C = ElementOf<Op>;
   static constexpr int W = kWidth<C>, K = kLanes / W;
   explicit PartPlan(int count)
-      : lanes(count < kLanes ? count : kLanes),
+      : count(count),
+        lanes(count < kLanes ? count : kLanes),
         full(count / kLanes),
         rest(count % kLanes),
         rows(full + (rest > 0)),
@@ -90,68 +101,98 @@ template <class Op> struct PartPlan {
     };
     for (int left = vectors / 2; left > 0; left /= 2)
       for (int k = 0; k < left; ++k) merge(k, 2 * k, 2 * k + 1);
-    for (int left = lanes < W ? lanes : W; left > 1; left = (left + 1) / 2) merge(0, 0, 0);
+    for (int left = W / 2; left > 0; left /= 2) merge(0, 0, 0);
   }
 
-  int lanes, full, rest, rows, vectors;
+  int count, lanes, full, rest, rows, vectors;
   LaneEnds<C> ends[Op::kCounts ? K : 1];
   Weight<C> weights[Op::kCounts ? K + 4 : 1];  // in the order of the merges
 };
 
 /// Any count: lanes that have no element are nothing, which merging passes over. Vectors: how many, where known and
 /// there is one row.
-template <class Op, int Vectors>
-TALLY_INLINE bool part_tile(const PartPlan<Op>& plan, const ElementOf<Op>* x, int count, ElementOf<Op> first,
-                            TileResult<ElementOf<Op>>& out) {
+template <class Op, int Vectors> struct PartTile {
   using C = ElementOf<Op>;
-  constexpr int W = kWidth<C>, K = kLanes / W;
-  const int vectors = Vectors > 0 ? Vectors : plan.vectors;
-  const Vec<C> pivot = splat(first);
-  Mask<C> bad{};
-  AccOf<Op> acc[Vectors > 0 ? Vectors : K];
-  for (int k = 0; k < vectors; ++k) {
-    const int there = plan.rest - W * k;  // of the last row in this vector
-    const C* from = x + W * k;
-    const LaneEnds<C>& ends = plan.ends[Op::kCounts ? k : 0];
-    if (k * W >= plan.lanes)
-      acc[k] = Op::nothing();
-    else if constexpr (Vectors > 0)
-      acc[k] = Op::lane([=](int) { return load_part(from, there, Op::pad(first)); }, std::integral_constant<int, 1>(),
-                        ends, pivot, bad);
-    else
-      acc[k] = Op::lane(
-          [=, full = plan.full](int j) {
-            return j < full ? load(from + kLanes * j) : load_part(from + kLanes * j, there, Op::pad(first));
-          },
-          plan.rows, ends, pivot, bad);
+  static constexpr int W = kWidth<C>, K = kLanes / W;
+  const PartPlan<Op>& plan;
+  int count = plan.count, lanes = plan.lanes;
+
+  TALLY_INLINE AccOf<Op> operator()(const C* x, C first, Mask<C>& bad) const {
+    const int vectors = Vectors > 0 ? Vectors : plan.vectors;
+    const Vec<C> pivot = splat(first);
+    AccOf<Op> acc[Vectors > 0 ? Vectors : K];
+    for (int k = 0; k < vectors; ++k) {
+      const int there = plan.rest - W * k;  // of the last row in this vector
+      const C* from = x + W * k;
+      const LaneEnds<C>& ends = plan.ends[Op::kCounts ? k : 0];
+      if (k * W >= plan.lanes)
+        acc[k] = Op::nothing();
+      else if constexpr (Vectors > 0)
+        acc[k] = Op::lane([=](int) { return load_part(from, there, Op::pad(first)); }, std::integral_constant<int, 1>(),
+                          ends, pivot, bad);
+      else
+        acc[k] = Op::lane(
+            [=, full = plan.full](int j) {
+              return j < full ? load(from + kLanes * j) : load_part(from + kLanes * j, there, Op::pad(first));
+            },
+            plan.rows, ends, pivot, bad);
+    }
+    int number = 0;
+    for (int left = vectors / 2; left > 0; left /= 2)
+      for (int k = 0; k < left; ++k)
+        acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], plan.weights[Op::kCounts ? number++ : 0], bad);
+    return acc[0];
   }
-  int number = 0;
-  const auto weight = [&]() -> const Weight<C>& { return plan.weights[Op::kCounts ? number++ : 0]; };
-  for (int left = vectors / 2; left > 0; left /= 2)
-    for (int k = 0; k < left; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], weight(), bad);
-  for (int left = plan.lanes < W ? plan.lanes : W; left > 1; left = (left + 1) / 2)
-    acc[0] = merge<Op>(acc[0], acc[0], weight(), bad);
-  return finish<Op>(acc[0], bad, count, out);
+  TALLY_INLINE const Weight<C>& weight(int level) const {
+    return plan.weights[Op::kCounts ? (Vectors > 0 ? Vectors : plan.vectors) - 1 + level : 0];
+  }
+};
+
+/// As many tiles as a vector has places end in one tree, which keeps each place for one tile: no lane idles.
+template <class Op, class Tile>
+TALLY_INLINE bool finish_together(const Tile& tile, const TileRows<ElementOf<Op>>& job, std::int64_t t) {
+  using C = ElementOf<Op>;
+  constexpr int W = kWidth<C>;
+  Mask<C> bad{};
+  AccOf<Op> acc[W];
+  for (int w = 0; w < W; ++w) acc[w] = tile(job.x + (t + w) * job.step, job.pivot[(t + w) * job.pivot_step], bad);
+  for (int left = W / 2, level = 0; left > 0; left /= 2, ++level)
+    for (int k = 0; k < left; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], tile.weight(level), bad);
+  return finish<Op>(acc[0], W, tile.count, job.out + t) && !any<Whole<C>>(bad);
+}
+
+template <class Op, class Tile>
+TALLY_INLINE bool finish_one(const Tile& tile, const TileRows<ElementOf<Op>>& job, std::int64_t t) {
+  using C = ElementOf<Op>;
+  constexpr int W = kWidth<C>;
+  Mask<C> bad{};
+  AccOf<Op> acc = tile(job.x + t * job.step, job.pivot[t * job.pivot_step], bad);
+  for (int left = tile.lanes < W ? tile.lanes : W, level = 0; left > 1; left = (left + 1) / 2, ++level)
+    acc = merge<Op>(acc, acc, tile.weight(level), bad);
+  return finish<Op>(acc, 1, tile.count, job.out + t) && !any<Whole<C>>(bad);
 }
 
 template <class Op> std::int64_t rows(const TileRows<ElementOf<Op>>& job) {
-  const auto each = [&](auto tile) __attribute__((always_inline)) {
-    for (std::int64_t t = 0; t < job.tiles; ++t)
-      if (!tile(job.x + t * job.step, job.pivot[t * job.pivot_step], job.out[t])) return t;
-    return job.tiles;
+  const auto each = [&](const auto& tile) __attribute__((always_inline)) {
+    constexpr int W = kWidth<ElementOf<Op>>;
+    std::int64_t t = 0;
+    while (t < job.tiles) {
+      if (t + W <= job.tiles && finish_together<Op>(tile, job, t)) {
+        t += W;
+        continue;
+      }
+      for (const std::int64_t end = t + W < job.tiles ? t + W : job.tiles; t < end; ++t)
+        if (!finish_one<Op>(tile, job, t)) return t;
+    }
+    return t;
   };
-  if (job.count == kTile) return each([](auto x, auto pivot, auto& out) { return full_tile<Op>(x, pivot, out); });
+  if (job.count == kTile) return each(FullTile<Op>());
   const PartPlan<Op> plan(job.count);
-  const auto part = [&](auto vectors) __attribute__((always_inline)) {
-    return each([&](auto x, auto pivot, auto& out) __attribute__((always_inline)) {
-      return part_tile<Op, decltype(vectors)::value>(plan, x, job.count, pivot, out);
-    });
-  };
   const bool one_row = plan.full == 0;
-  if (one_row && plan.vectors == 1) return part(std::integral_constant<int, 1>());
-  if (one_row && plan.vectors == 2) return part(std::integral_constant<int, 2>());
-  if (one_row && plan.vectors == 4) return part(std::integral_constant<int, 4>());
-  return part(std::integral_constant<int, 0>());
+  if (one_row && plan.vectors == 1) return each(PartTile<Op, 1>{plan});
+  if (one_row && plan.vectors == 2) return each(PartTile<Op, 2>{plan});
+  if (one_row && plan.vectors == 4) return each(PartTile<Op, 4>{plan});
+  return each(PartTile<Op, 0>{plan});
 }
 
 /// Lane after lane of all columns; a binary counter over the lanes makes the tree.
@@ -216,12 +257,7 @@ template <class Op> bool columns(const TileColumns<ElementOf<Op>>& job) {
   bool good = true;
   for (int v = 0; v < vectors; ++v) {
     const AccOf<Op> acc = merged(stack[lowest][v], v, lowest + 1, kLevels);
-    C fields[2][W];
-    for (unsigned i = 0; i < sizeof(acc.f) / sizeof(acc.f[0]); ++i) store(fields[i], acc.f[i]);
-    for (int w = 0; w < W && W * v + w < job.width; ++w) {
-      const C one[2] = {fields[0][w], fields[1][w]};
-      good &= Op::finish(one, job.count, job.out[W * v + w]);
-    }
+    good &= finish<Op>(acc, job.width - W * v < W ? job.width - W * v : W, job.count, job.out + W * v);
   }
   return good && !any<Whole<C>>(bad);
 }

@@ -6,6 +6,7 @@
 #include <tally/core/math/exp.h>
 #include <tally/ops/cpu/reduce_kernels.h>
 #include <tally/ops/cpu/vector.h>
+#include <tally/ops/reduction_order.h>
 
 namespace tally::cpu_vector::inline TALLY_MATH_ISA {
 
@@ -69,32 +70,31 @@ template <class T> struct PackedSquares {
   }
 };
 
-/// The significand in [1, 2) with its sign, and the exponent as an integer in the second field's bits.
+/// A number, and as an integer in the second field's bits the exponent of the power of two that it is short of. Lanes
+/// have it in [1, 2), so that the product of a tile's 128 is below 2^128.
 template <class T> struct PackedProduct {
   using C = T;
   using Acc = Packed<C, 2>;
   static constexpr bool kCounts = false;
-  static constexpr int kMantissa = sizeof(C) == 4 ? 23 : 52;
-  static constexpr Whole<C> kOne = sizeof(C) == 4 ? Whole<C>(0x3f800000) : Whole<C>(0x3ff0000000000000);
-  static constexpr Whole<C> kExponent = sizeof(C) == 4 ? Whole<C>(0x7f800000) : Whole<C>(0x7ff0000000000000);
   // Eight factors from here up cannot underflow on the way, and one that overflowed stays infinite.
   static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-15) : C(0x1p-120),
                      kHigh = sizeof(C) == 4 ? C(0x1p120) : C(0x1p1000);
   static constexpr C kNormal = sizeof(C) == 4 ? C(0x1p-126) : C(0x1p-1022), kInfinity = __builtin_inf();
   static C pad(C) { return C(1); }
   TALLY_INLINE static Acc nothing() { return {splat(C(1)), splat(C(0))}; }
-  TALLY_INLINE static Acc split(Vec<C> x, Mask<C> exponent) {
-    const Mask<C> b = bits<C>(x);
-    return {from_bits<C>((b & ~kExponent) | kOne), from_bits<C>(exponent + (((b & kExponent) - kOne) >> kMantissa))};
-  }
+  TALLY_INLINE static Acc split(Vec<C> x) { return {significand<C>(x), from_bits<C>(exponent<C>(x))}; }
   TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>&, Vec<C>, Mask<C>& bad) {
     Vec<C> product = get(0), least = abs<C>(product);
+    if (rows == 1) {
+      bad |= ~((least >= kNormal) & (least < kInfinity));
+      return split(product);
+    }
     for (int j = 1; j < rows; ++j) {
-      const Vec<C> x = get(j), size = abs<C>(x);
-      least = size < least ? size : least;
+      const Vec<C> x = get(j);
+      least = smaller_magnitude<C>(x, least);
       product *= x;
     }
-    if (!any<Whole<C>>(~((least >= kLow) & (abs<C>(product) <= kHigh)))) return split(product, Mask<C>{});
+    if (!any<Whole<C>>(~((least >= kLow) & (abs<C>(product) <= kHigh)))) return split(product);
     return one_by_one(get, rows, bad);
   }
   /// For factors of any size but zeros, subnormals, infinities and NaN.
@@ -103,21 +103,26 @@ template <class T> struct PackedProduct {
     for (int j = 0; j < rows; ++j) {
       const Vec<C> x = get(j), size = abs<C>(x);
       bad |= ~((size >= kNormal) & (size < kInfinity));
-      const Acc factor = split(x, Mask<C>{});
-      acc = split(acc.f[0] * factor.f[0], bits<C>(acc.f[1]) + bits<C>(factor.f[1]));
+      const Vec<C> product = acc.f[0] * significand<C>(x);
+      acc = {significand<C>(product), from_bits<C>(exponents(acc) + exponent<C>(x) + exponent<C>(product))};
     }
     return acc;
   }
   TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) {
-    return split(a.f[0] * b.f[0], bits<C>(a.f[1]) + bits<C>(b.f[1]));
+    return {a.f[0] * b.f[0], from_bits<C>(exponents(a) + exponents(b))};
   }
   TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
-    out.first = f[0];
-    Whole<C> exponent;
+    Whole<C> product, exponent;
+    __builtin_memcpy(&product, &f[0], sizeof product);
     __builtin_memcpy(&exponent, &f[1], sizeof exponent);
-    out.number = exponent;
+    out.number = exponent + ((product & kExponentBits<C>) >> kMantissaBits<C>)-kExponentBias<C>;
+    product = (product & ~kExponentBits<C>) | (kExponentBias<C> << kMantissaBits<C>);
+    __builtin_memcpy(&out.first, &product, sizeof product);
     return true;
   }
+
+ private:
+  TALLY_INLINE static Mask<C> exponents(const Acc& acc) { return bits<C>(acc.f[1]); }
 };
 
 /// (mean, m2) of the deviations from the pivot.
@@ -158,29 +163,52 @@ template <class T> struct PackedMoments {
   }
 };
 
+/// math::exp of numbers that are at most 0, or NaN: its arithmetic, without the care for large results.
+template <class C> TALLY_INLINE C exp_of_at_most_0(C x) {
+  using Constants = math::detail::ExpConstants<C>;
+  // Raised by 2^64 no result is subnormal, so that taking it off again rounds once. The low bits of `power` are n + 64.
+  constexpr C kShift = math::detail::kShifter<C> + 64;
+  const C clamped = x < Constants::kLowest ? Constants::kLowest : x;
+  const C power = clamped * static_cast<C>(1.4426950408889634) + kShift, n = power - kShift;
+  const C head = clamped - n * Constants::kLn2High, low = n * Constants::kLn2Low, r = head - low;
+  const C y = 1 + (head + (r * r * math::detail::exp_tail(r) - low));
+  constexpr int kMantissa = math::Ieee<C>::kMantissa;
+  using Bits = math::Bits<C>;
+  const Bits raised = (math::to_bits(power) << kMantissa) + (static_cast<Bits>(math::Ieee<C>::kBias) << kMantissa);
+  return y * math::bit_cast<C>(raised) * C(0x1p-64);
+}
+
 /// (max, sum of exp(x - max)).
 template <class T> struct PackedExponentials {
   using C = T;
   using Acc = Packed<C, 2>;
   static constexpr bool kCounts = false;
+  static constexpr int W = kWidth<C>;
   static constexpr C kInfinity = __builtin_inf();
   static C pad(C) { return -kInfinity; }
   TALLY_INLINE static Acc nothing() { return {splat(-kInfinity), splat(C(0))}; }
-  [[gnu::noinline]] static Vec<C> relative(Vec<C> x, Vec<C> max) {
-    const Vec<C> shifted = x == max ? Vec<C>{} : x - max;
-    alignas(64) C values[kWidth<C>];
-    store(values, shifted);
-    for (int i = 0; i < kWidth<C>; ++i) values[i] = math::exp(values[i]);
+  TALLY_INLINE static Vec<C> shifted(Vec<C> x, Vec<C> max) { return x == max ? Vec<C>{} : x - max; }
+  [[gnu::noinline]] static void exponentials(C* values, int count) {
+    for (int i = 0; i < count; ++i) values[i] = exp_of_at_most_0(values[i]);
+  }
+  TALLY_INLINE static Vec<C> relative(Vec<C> x, Vec<C> max) {
+    alignas(64) C values[W];
+    store(values, shifted(x, max));
+    exponentials(values, W);
     return load(values);
   }
   TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>&, Vec<C>, Mask<C>&) {
     Vec<C> max = get(0);
+    if (rows == 1) return {max, max == max ? splat(C(1)) : max};
     for (int j = 1; j < rows; ++j) {
       const Vec<C> x = get(j);
       max = x > max ? x : max;
     }
-    Vec<C> sum = relative(get(0), max);
-    for (int j = 1; j < rows; ++j) sum += relative(get(j), max);
+    alignas(64) C values[kPerLane * W];
+    for (int j = 0; j < rows; ++j) store(values + W * j, shifted(get(j), max));
+    exponentials(values, rows * W);
+    Vec<C> sum = load(values);
+    for (int j = 1; j < rows; ++j) sum += load(values + W * j);
     return {max, sum};
   }
   TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) {

@@ -48,7 +48,7 @@ typename Op::template Acc<C> accumulator(const TileResult<C>& tile, int count, s
     // A significand below 2 and the steps of Wide's exponent; what is left of the exponent is exact.
     constexpr int step = WideRange<C>::step;
     const int exponent = static_cast<int>(tile.number), steps = exponent / step;
-    return {Wide<C>(math::scale(tile.first, exponent - steps * step), steps), 0};
+    return {Wide<C>(tile.first * math::detail::power_of_two<C>(exponent - steps * step), steps), 0};
   } else if constexpr (kind == TileKind::moments) {
     return {count, Wide<C>(tile.first), Wide<C>(tile.second)};
   } else if constexpr (kind == TileKind::exponentials) {

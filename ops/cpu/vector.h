@@ -42,6 +42,30 @@ template <class T>
 inline constexpr Whole<T> kSignBit = Whole<T>(std::make_unsigned_t<Whole<T>>(1) << (sizeof(T) * 8 - 1));
 template <class T> TALLY_INLINE Vec<T> abs(Vec<T> x) { return from_bits<T>(bits<T>(x) & ~kSignBit<T>); }
 
+template <class T> inline constexpr int kMantissaBits = sizeof(T) == 4 ? 23 : 52;
+template <class T> inline constexpr Whole<T> kExponentBias = sizeof(T) == 4 ? 127 : 1023;
+template <class T> inline constexpr Whole<T> kExponentBits = (2 * kExponentBias<T> + 1) << kMantissaBits<T>;
+/// Of normal numbers: x = significand * 2^exponent, the significand in [1, 2) with x's sign.
+template <class T> TALLY_INLINE Vec<T> significand(Vec<T> x) {
+  return from_bits<T>((bits<T>(x) & ~kExponentBits<T>) | (kExponentBias<T> << kMantissaBits<T>));
+}
+template <class T> TALLY_INLINE Mask<T> exponent(Vec<T> x) {
+  return ((bits<T>(x) & kExponentBits<T>) >> kMantissaBits<T>)-kExponentBias<T>;
+}
+/// The smaller of |x| and a `least` that is not negative; of NaN in x, `least`.
+template <class T> TALLY_INLINE Vec<T> smaller_magnitude(Vec<T> x, Vec<T> least) {
+#if defined(__AVX512DQ__)
+  constexpr int kSmallerMagnitude = 0b1010;
+  if constexpr (std::is_same_v<T, float>)
+    return reinterpret_cast<Vec<T>>(_mm512_range_ps(x, least, kSmallerMagnitude));
+  else
+    return reinterpret_cast<Vec<T>>(_mm512_range_pd(x, least, kSmallerMagnitude));
+#else
+  const Vec<T> size = abs<T>(x);
+  return size < least ? size : least;
+#endif
+}
+
 template <class T> TALLY_INLINE Vec<T> load(const T* from) {
   Vec<T> x;
   __builtin_memcpy(&x, from, sizeof x);
@@ -83,6 +107,46 @@ template <class T> TALLY_INLINE bool any(Vec<T> mask) {
   T together = 0;
   for (int i = 0; i < kWidth<T>; ++i) together |= mask[i];
   return together != 0;
+#endif
+}
+
+/// Whether any comparison so far was true in any place.
+template <class T> class Seen {
+ public:
+#if defined(__AVX512F__)
+  TALLY_INLINE void nan(Vec<T> a, Vec<T> b) { compare<_CMP_UNORD_Q>(a, b); }
+  TALLY_INLINE void equal(Vec<T> a, Vec<T> b) { compare<_CMP_EQ_OQ>(a, b); }
+  TALLY_INLINE bool any() const { return seen_ != 0; }
+
+ private:
+  template <int kComparison> TALLY_INLINE void compare(Vec<T> a, Vec<T> b) {
+    if constexpr (std::is_same_v<T, float>)
+      seen_ |= static_cast<unsigned>(_mm512_cmp_ps_mask(a, b, kComparison));
+    else
+      seen_ |= static_cast<unsigned>(_mm512_cmp_pd_mask(a, b, kComparison));
+  }
+  unsigned seen_ = 0;
+#else
+  TALLY_INLINE void nan(Vec<T> a, Vec<T> b) { seen_ |= (a != a) | (b != b); }
+  TALLY_INLINE void equal(Vec<T> a, Vec<T> b) { seen_ |= a == b; }
+  TALLY_INLINE bool any() const { return cpu_vector::any<Whole<T>>(seen_); }
+
+ private:
+  Mask<T> seen_{};
+#endif
+};
+
+/// How many elements of a mask are true.
+template <class T> TALLY_INLINE int count_true(Vec<T> mask) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return __builtin_popcount(_mm512_movepi32_mask(reinterpret_cast<__m512i>(mask)));
+  else
+    return __builtin_popcount(_mm512_movepi64_mask(reinterpret_cast<__m512i>(mask)));
+#else
+  T number = 0;
+  for (int i = 0; i < kWidth<T>; ++i) number -= mask[i];
+  return static_cast<int>(number);
 #endif
 }
 
