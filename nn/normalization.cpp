@@ -56,9 +56,13 @@ Tensor composed_layer_norm(const Tensor& x, const Dims& dims, const Tensor& weig
   return scaled((input - moments.mean) * rstd, weight, bias, x.dtype(), where);
 }
 
-/// layer_norm by one kernel each way, undefined where CUDA takes no such rows.
+/// layer_norm by one kernel each way, undefined where the device takes no such rows. The CPU's gradient is composed.
 Tensor layer_norm_by_rows(const Tensor& x, const Dims& dims, Tensor weight, Tensor bias, double eps, Where where) {
-  if (!kHasCuda || x.device() == Device::cpu || x.numel() == 0) return {};
+  if (x.numel() == 0) return {};
+  const auto differentiable = [](const Tensor& t) { return t.defined() && t.requires_grad(); };
+  if (x.device() == Device::cpu && grad_enabled() &&
+      (differentiable(x) || differentiable(weight) || differentiable(bias)))
+    return {};
   const DType computed = compute_dtype(x);
   for (Tensor* column : {&weight, &bias}) {
     if (!column->defined()) continue;

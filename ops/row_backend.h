@@ -1,5 +1,5 @@
-// What softmax, log_softmax and layer_norm ask of the CUDA device: one kernel for all rows, where they lie as it takes
-// them. The CPU composes the same arithmetic of its own loops.
+// What softmax, log_softmax and layer_norm ask of a device: all rows in one kernel or one pass, where they lie as it
+// takes them. For others, and the gradients on the CPU, they are composed of other ops, with the same bits.
 #pragma once
 
 #include <optional>
@@ -30,8 +30,8 @@ struct RowCall {
   RowShape shape;
   Tensor weight = {}, bias = {}, accumulators = {};
 };
-/// False, and nothing done, where no kernel takes such rows.
+/// False, and nothing done, where the device does not take such rows.
 bool map_rows(Cuda, const RowOp& op, const RowCall& call);
-inline bool map_rows(Cpu, const RowOp&, const RowCall&) { return false; }
+bool map_rows(Cpu, const RowOp& op, const RowCall& call);
 
 }  // namespace tally

@@ -1,5 +1,6 @@
-// Ops on rows: a reduction of each row, then a map of its elements and of what the reduction found, for CUDA's kernels;
-// the CPU's loops are equal to the bit (row_test). C is the arithmetic's type (ops/reduction.h), T that of elements.
+// Ops on rows: a reduction of each row, then a map of its elements and of what the reduction found. CUDA's kernels run
+// them all, the CPU those of one input; its composed ops are equal to the bit (row_test). C is the arithmetic's type
+// (ops/reduction.h), T that of elements.
 //
 //   name, inputs           for messages, and how many arrays it reads, each of the rows' shape
 //   Reduction              of ops/reductions.h, over what `element` gives; its order is the documented one

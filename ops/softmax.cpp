@@ -14,7 +14,7 @@
 namespace tally {
 namespace {
 
-// What follows the sums, in one pass over x where no kernel of a GPU is needed for it.
+// What follows the sums, in one pass over x on the CPU, for lists that are no rows.
 struct Exponentials {
   static constexpr bool on_integers = false;
   template <class C> C operator()(C x, C max, C sum) const { return math::exp(x - max) / sum; }
@@ -24,10 +24,10 @@ struct Logarithms {
   template <class C> C operator()(C x, C max, C log_sum) const { return (x - max) - log_sum; }
 };
 
-/// One kernel for rows as CUDA takes them, undefined for others.
+/// Rows as the device takes them, undefined for others.
 Tensor by_rows(const RowOp& op, const std::vector<Tensor>& inputs, const Dims& dims, Where where) {
   const Tensor& x = inputs[0];
-  if (!kHasCuda || !x.defined() || x.device() == Device::cpu || x.numel() == 0) return {};
+  if (!x.defined() || !is_floating(x.dtype()) || x.numel() == 0) return {};
   const char* name = std::visit([](const auto& one) { return one.name; }, op);
   const ReducePlan plan = plan_reduction(name, x, dims, keepdim, where);
   const std::optional<RowShape> shape = rows_of(inputs, plan.kept_shape);
@@ -40,7 +40,7 @@ Tensor by_rows(const RowOp& op, const std::vector<Tensor>& inputs, const Dims& d
 
 /// The same for a gradient that nothing differentiates again.
 Tensor pulled_by_rows(const RowOp& op, const Tensor& y, const Tensor& grad, const Dims& dims, Where where) {
-  if (!kHasCuda || grad_enabled() || y.device() == Device::cpu) return {};
+  if (grad_enabled() || y.device() == Device::cpu) return {};
   return by_rows(op, {y, grad.contiguous()}, dims, where);
 }
 

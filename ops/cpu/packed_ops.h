@@ -3,7 +3,7 @@
 // A number that stays normal (or an exact zero) at every step rounds as if its exponent had no bounds.
 #pragma once
 
-#include <tally/core/math/exp.h>
+#include <tally/ops/cpu/exp_at_most_0.h>
 #include <tally/ops/cpu/reduce_kernels.h>
 #include <tally/ops/cpu/vector.h>
 #include <tally/ops/reduction_order.h>
@@ -163,21 +163,6 @@ template <class T> struct PackedMoments {
   }
 };
 
-/// math::exp of numbers that are at most 0, or NaN: its arithmetic, without the care for large results.
-template <class C> TALLY_INLINE C exp_of_at_most_0(C x) {
-  using Constants = math::detail::ExpConstants<C>;
-  // Raised by 2^64 no result is subnormal, so that taking it off again rounds once. The low bits of `power` are n + 64.
-  constexpr C kShift = math::detail::kShifter<C> + 64;
-  const C clamped = x < Constants::kLowest ? Constants::kLowest : x;
-  const C power = clamped * static_cast<C>(1.4426950408889634) + kShift, n = power - kShift;
-  const C head = clamped - n * Constants::kLn2High, low = n * Constants::kLn2Low, r = head - low;
-  const C y = 1 + (head + (r * r * math::detail::exp_tail(r) - low));
-  constexpr int kMantissa = math::Ieee<C>::kMantissa;
-  using Bits = math::Bits<C>;
-  const Bits raised = (math::to_bits(power) << kMantissa) + (static_cast<Bits>(math::Ieee<C>::kBias) << kMantissa);
-  return y * math::bit_cast<C>(raised) * C(0x1p-64);
-}
-
 /// (max, sum of exp(x - max)).
 template <class T> struct PackedExponentials {
   using C = T;
@@ -189,7 +174,7 @@ template <class T> struct PackedExponentials {
   TALLY_INLINE static Acc nothing() { return {splat(-kInfinity), splat(C(0))}; }
   TALLY_INLINE static Vec<C> shifted(Vec<C> x, Vec<C> max) { return x == max ? Vec<C>{} : x - max; }
   [[gnu::noinline]] static void exponentials(C* values, int count) {
-    for (int i = 0; i < count; ++i) values[i] = exp_of_at_most_0(values[i]);
+    for (int i = 0; i < count; ++i) values[i] = detail::exp_at_most_0(values[i]);
   }
   TALLY_INLINE static Vec<C> relative(Vec<C> x, Vec<C> max) {
     alignas(64) C values[W];

@@ -1,5 +1,4 @@
 // Lists one by one, and the choice of how they are walked and split.
-#include <bit>
 #include <cstring>
 
 #include <tally/core/parallel.h>
@@ -13,17 +12,10 @@ namespace {
 template <class C, class Use>
 void run_of_tiles(const OpLoops<C>& loops, const Lists& lists, const Source<C>& list, std::int64_t begin,
                   std::int64_t end, C pivot, Use&& use) {
-  Accumulators levels(loops.size, static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(end - begin))));
-  std::int64_t counted = 0;
-  const std::int64_t n = lists.length(), whole = std::clamp(n / kTile, begin, end);
-  const auto some = [&](const C* x, std::int64_t from, std::int64_t tiles, std::int64_t count) {
-    if (tiles > 0)
-      loops.tiles(loops.arithmetic, {x, kTile, tiles, static_cast<int>(count), &pivot, 0, from * kTile}, levels.at(0),
-                  &counted);
-  };
+  TileRun<C> run(loops, end - begin, pivot);
+  const std::int64_t n = lists.length();
   if (list.direct && lists.reduced.is_dense()) {
-    some(list.elements() + begin * kTile, begin, whole - begin, kTile);
-    if (whole < end) some(list.elements() + whole * kTile, whole, 1, n - whole * kTile);
+    run.push_dense(list.elements(), n, begin, end);
   } else {
     const std::int64_t step = lists.reduced.inner_stride(0);
     alignas(64) C buffer[kTile];
@@ -34,10 +26,10 @@ void run_of_tiles(const OpLoops<C>& loops, const Lists& lists, const Source<C>& 
         list.read(list.at(offset[0]).data, step, length, to);
         to += length;
       });
-      some(buffer, t, 1, count);
+      run.push(buffer, t, 1, static_cast<int>(count));
     }
   }
-  use(finish(loops, levels.at(0), counted, 1));
+  use(run.finish());
 }
 
 /// Lists of at most one tile, dense and of type C: the vector loops take many at a time.

@@ -1,9 +1,12 @@
 // Accumulators of a type that is forgotten: where they lie and how they merge.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <memory>
 
 #include <tally/ops/cpu/reduce_loops.h>
+#include <tally/ops/reduce_plan.h>
 
 namespace tally::cpu_loops {
 
@@ -34,6 +37,33 @@ template <class C> void* finish(const OpLoops<C>& loops, void* levels, std::int6
     if ((count >> level) & 1) loops.merge(loops.arithmetic, at(level), at(lowest), width);
   return at(lowest);
 }
+
+/// One list, its tiles pushed on a binary counter in their order.
+template <class C> class TileRun {
+ public:
+  TileRun(const OpLoops<C>& loops, std::int64_t tiles, C pivot)
+      : loops_(loops),
+        pivot_(pivot),
+        levels_(loops.size, static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(tiles)))) {}
+  /// `tiles` tiles of `count` neighbours each, from x on; the first is tile `at` of its list.
+  void push(const C* x, std::int64_t at, std::int64_t tiles, int count) {
+    if (tiles > 0)
+      loops_.tiles(loops_.arithmetic, {x, kTile, tiles, count, &pivot_, 0, at * kTile}, levels_.at(0), &counted_);
+  }
+  /// Tiles [begin, end) of a list of n neighbours.
+  void push_dense(const C* list, std::int64_t n, std::int64_t begin, std::int64_t end) {
+    const std::int64_t whole = std::clamp(n / kTile, begin, end);
+    push(list + begin * kTile, begin, whole - begin, kTile);
+    if (whole < end) push(list + whole * kTile, whole, 1, static_cast<int>(n - whole * kTile));
+  }
+  const void* finish() { return cpu_loops::finish(loops_, levels_.at(0), counted_, 1); }
+
+ private:
+  const OpLoops<C>& loops_;
+  const C pivot_;
+  Accumulators levels_;
+  std::int64_t counted_ = 0;
+};
 
 /// Aligned runs of this power of two of tiles can go to any thread.
 struct Runs {

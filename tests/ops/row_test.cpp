@@ -156,6 +156,29 @@ TEST_F(RowOps, AFullyMaskedRowIsNaNAlone) {
       EXPECT_EQ(y[i], 1.0f / 40);
 }
 
+// Columns are no rows, and a layer_norm that is recorded is composed on the CPU: both go op by op.
+TEST(RowOpsOnCpu, AreWhatTheyAreComposedOf) {
+  for (const DType dtype : kFloats)
+    for (const Values values : {Values::ordinary, Values::masked, Values::spread, Values::tiny, Values::awkward})
+      for (const std::int64_t n : {1, 3, 16, 17, 64, 100, 257, 1000, 1024, 1025, 5001}) {
+        SCOPED_TRACE(std::string(name_of(dtype)) + " " + std::to_string(n) + ", values " + std::to_string(int(values)));
+        const Tensor x = draw({n > 300 ? 3 : 37, n}, dtype, values), columns = transpose(x, 0, 1);
+        EXPECT_THAT(softmax(x, 1), BitEqual(transpose(softmax(columns, 0), 0, 1)));
+        EXPECT_THAT(log_softmax(x, 1), BitEqual(transpose(log_softmax(columns, 0), 0, 1)));
+        for (const Op& op : {ops()[2], ops()[3]}) {
+          const Tensor leaf = x.detach();
+          leaf.requires_grad_();
+          EXPECT_THAT(op.f(x), BitEqual(op.f(leaf).detach())) << op.name;
+        }
+      }
+}
+
+TEST(RowOpsOnCpu, AreTaken) {
+  const Tensor x = zeros({3, 40}), y = zeros({3, 40});
+  EXPECT_TRUE(map_rows(Cpu{}, rows::Softmax{}, {.inputs = {x}, .out = y, .shape = {3, 40}}));
+  EXPECT_THAT(y.to_vector<float>(), testing::Each(1 / 40.0f));
+}
+
 TEST(RowShapes, WhichTensorsAreRows) {
   const auto rows = [](const Tensor& x, const Shape& kept) { return rows_of({x}, kept); };
   const Tensor x = zeros({2, 3, 8});
