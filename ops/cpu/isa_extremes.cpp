@@ -24,7 +24,7 @@ template <class T, bool Largest, bool Magnitude, bool Places> struct Extremes {
 
 /// The extremes of what stands in each place of a tile's vectors.
 template <class Op>
-TALLY_INLINE Vec<typename Op::C> extremes(const typename Op::C* x, int count, Seen<typename Op::C>& nan) {
+[[gnu::noinline]] Vec<typename Op::C> extremes(const typename Op::C* x, int count, Seen<typename Op::C>& nan) {
   using C = typename Op::C;
   constexpr int W = kWidth<C>, K = 8;
   Vec<C> best = Op::part(load_part(x, count, Op::kPad));
@@ -90,14 +90,11 @@ template <class Op> TALLY_INLINE int ties(const typename Op::C* x, int count, ty
   constexpr int W = kWidth<C>;
   const Vec<C> wanted = splat(value);
   int number = 0;
-  const auto add = [&](int i) __attribute__((always_inline)) {
-    number += count_true<Whole<C>>(Op::part(load(x + i)) == wanted);
-  };
-  int i = equals_by_four<Op>(
-      x, count, value, [&](int four) __attribute__((always_inline)) {
-        for (int k = 0; k < 4; ++k) add(four + W * k);
-        return false;
-      });
+  const auto add = [&](int i) TALLY_LAMBDA { number += count_true<Whole<C>>(Op::part(load(x + i)) == wanted); };
+  int i = equals_by_four<Op>(x, count, value, [&](int four) TALLY_LAMBDA {
+    for (int k = 0; k < 4; ++k) add(four + W * k);
+    return false;
+  });
   for (; i + W <= count; i += W) add(i);
   if (i < count) {
     const Mask<C> there = ramp<C>() < splat(static_cast<C>(count - i));
@@ -107,7 +104,7 @@ template <class Op> TALLY_INLINE int ties(const typename Op::C* x, int count, ty
 }
 
 template <class Op>
-TALLY_INLINE TileResult<typename Op::C> result(const typename Op::C* x, int count, typename Op::C value) {
+[[gnu::noinline]] TileResult<typename Op::C> result(const typename Op::C* x, int count, typename Op::C value) {
   using C = typename Op::C;
   if constexpr (!Op::kPlaces) return {value, C(0), ties<Op>(x, count, value)};
   const int i = place<Op>(x, count, value);
@@ -120,13 +117,16 @@ template <class Op> TALLY_INLINE bool tiles_together(const TileRows<typename Op:
   constexpr int W = kWidth<C>;
   Seen<C> nan;
   Vec<C> best[W];
+  TALLY_VECTOR_LOOP
   for (int w = 0; w < W; ++w) best[w] = extremes<Op>(job.x + (t + w) * job.step, job.count, nan);
   if (nan.any()) return false;
-  for (int left = W / 2; left > 0; left /= 2)
-    for (int k = 0; k < left; ++k) best[k] = merge<Op>(best[2 * k], best[2 * k + 1]);
+  TALLY_VECTOR_LOOP
+  for (int left = W / 2; left > 0; left /= 2) TALLY_VECTOR_LOOP
+  for (int k = 0; k < left; ++k) best[k] = merge<Op>(best[2 * k], best[2 * k + 1]);
   if (Op::kZerosAreOrdered && any<Whole<C>>(best[0] == 0)) return false;
   C value[W];
   store(value, best[0]);
+  TALLY_VECTOR_LOOP
   for (int w = 0; w < W; ++w) job.out[t + w] = result<Op>(job.x + (t + w) * job.step, job.count, value[w]);
   return true;
 }
@@ -175,7 +175,7 @@ template <class Op> std::int64_t merged_rows(const TileRows<typename Op::C>& job
     if (!one_value<Op>(some, nan.any(), value)) break;
     const bool better = t == 0 || Op::beats(value, best);
     if constexpr (!Op::kPlaces)
-      if (better || value == best) number = (better ? 0 : number) + ties<Op>(x, job.count, value);
+      if (better || value == best) number = (better ? 0 : number) + result<Op>(x, job.count, value).number;
     if (better) {
       best = value;
       at = t;
@@ -183,7 +183,7 @@ template <class Op> std::int64_t merged_rows(const TileRows<typename Op::C>& job
   }
   if (t == 0) return 0;
   if constexpr (Op::kPlaces) {
-    number = at * job.step + place<Op>(job.x + at * job.step, job.count, best);
+    number = at * job.step + result<Op>(job.x + at * job.step, job.count, best).number;
     best = job.x[number];
   }
   job.out[0] = {best, C(0), number};
@@ -200,7 +200,7 @@ template <class Op> bool columns(const TileColumns<typename Op::C>& job) {
   Vec<C> best[K];
   Mask<C> number[K], bad{};
   const int vectors = (job.width + W - 1) / W, whole = job.width / W;
-  const auto at = [&](int r, int v) __attribute__((always_inline)) {
+  const auto at = [&](int r, int v) TALLY_LAMBDA {
     const C* x = job.x + job.rows[r] + W * v;
     return Op::part(v < whole ? load(x) : load_part(x, job.width - W * v, Op::kPad));
   };
@@ -209,7 +209,7 @@ template <class Op> bool columns(const TileColumns<typename Op::C>& job) {
     bad |= best[v] != best[v];
     number[v] = Op::kPlaces ? Mask<C>{} : Mask<C>{} + 1;
   }
-  const auto some = [&](int r, [[maybe_unused]] auto rows) __attribute__((always_inline)) {
+  const auto some = [&](int r, [[maybe_unused]] auto rows) TALLY_LAMBDA {
     for (int v = 0; v < vectors; ++v) {
       Vec<C> b = best[v];
       Mask<C> m = number[v];

@@ -13,6 +13,8 @@ using namespace cpu_vector;
 
 template <class Op> using AccOf = typename Op::Acc;
 template <class Op> using ElementOf = typename Op::C;
+/// Levels of a tree inside a vector.
+template <class C> inline constexpr int kInside = kWidth<C> == 2 ? 1 : kWidth<C> == 4 ? 2 : kWidth<C> == 8 ? 3 : 4;
 
 /// Neighbours pair up: the even and odd lanes of two accumulators, merged.
 template <class Op>
@@ -43,6 +45,7 @@ TALLY_INLINE bool finish(const AccOf<Op>& acc, int count, int elements, TileResu
   C fields[2][kWidth<C>];
   for (unsigned i = 0; i < sizeof(acc.f) / sizeof(acc.f[0]); ++i) store(fields[i], acc.f[i]);
   bool good = true;
+  TALLY_VECTOR_LOOP
   for (int w = 0; w < count; ++w) {
     const C one[2] = {fields[0][w], fields[1][w]};
     good &= Op::finish(one, elements, out[w]);
@@ -53,22 +56,33 @@ TALLY_INLINE bool finish(const AccOf<Op>& acc, int count, int elements, TileResu
 /// A whole tile.
 template <class Op> struct FullTile {
   using C = ElementOf<Op>;
-  static constexpr int W = kWidth<C>, K = kLanes / W, count = kTile, lanes = kLanes;
+  static constexpr int W = kWidth<C>, K = kLanes / W;
+  /// For merging inside the vector, level after level.
+  Weight<C> inside[Op::kCounts ? kInside<C> : 1];
+  FullTile() {
+    if constexpr (Op::kCounts)
+      for (int level = 0; level < kInside<C>; ++level) inside[level] = equal_weight<C>(K * kPerLane << level);
+  }
+
   /// Its lanes, merged down to one vector.
-  TALLY_INLINE AccOf<Op> operator()(const C* x, C first, Mask<C>& bad) const {
+  [[gnu::noinline]] AccOf<Op> operator()(const C* x, C first, Mask<C>& bad) const {
     const LaneEnds<C> ends{splat(C(kPerLane)), ~Mask<C>{}};
     const Vec<C> pivot = splat(first);
     AccOf<Op> acc[K];
-    for (int k = 0; k < K; ++k)
-      acc[k] = Op::lane([=](int j) { return load(x + kLanes * j + W * k); }, std::integral_constant<int, kPerLane>(),
-                        ends, pivot, bad);
-    int n = kPerLane;
-    for (int left = K / 2; left > 0; left /= 2, n *= 2)
-      for (int k = 0; k < left; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], equal_weight<C>(n), bad);
+    steps(0, written_out<K>(), [&](int k) TALLY_LAMBDA {
+      acc[k] = Op::lane([=](int j) TALLY_LAMBDA { return load(x + kLanes * j + W * k); }, written_out<kPerLane>(), ends,
+                        pivot, bad);
+    });
+    int left = K / 2, n = kPerLane;
+    steps(0, written_out<K - 1>(), [&, k = 0](int) mutable TALLY_LAMBDA {
+      acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], equal_weight<C>(n), bad);
+      if (++k < left) return;
+      k = 0;
+      left /= 2;
+      n *= 2;
+    });
     return acc[0];
   }
-  /// For merging inside the vector, `level` being 0 where neighbours meet first.
-  TALLY_INLINE Weight<C> weight(int level) const { return equal_weight<C>(K * kPerLane << level); }
 };
 
 /// How tiles of one count lie in vectors and merge.
@@ -76,8 +90,7 @@ template <class Op> struct PartPlan {
   using C = ElementOf<Op>;
   static constexpr int W = kWidth<C>, K = kLanes / W;
   explicit PartPlan(int count)
-      : count(count),
-        lanes(count < kLanes ? count : kLanes),
+      : lanes(count < kLanes ? count : kLanes),
         full(count / kLanes),
         rest(count % kLanes),
         rows(full + (rest > 0)),
@@ -104,7 +117,7 @@ template <class Op> struct PartPlan {
     for (int left = W / 2; left > 0; left /= 2) merge(0, 0, 0);
   }
 
-  int count, lanes, full, rest, rows, vectors;
+  int lanes, full, rest, rows, vectors;
   LaneEnds<C> ends[Op::kCounts ? K : 1];
   Weight<C> weights[Op::kCounts ? K + 4 : 1];  // in the order of the merges
 };
@@ -115,84 +128,112 @@ template <class Op, int Vectors> struct PartTile {
   using C = ElementOf<Op>;
   static constexpr int W = kWidth<C>, K = kLanes / W;
   const PartPlan<Op>& plan;
-  int count = plan.count, lanes = plan.lanes;
 
   TALLY_INLINE AccOf<Op> operator()(const C* x, C first, Mask<C>& bad) const {
-    const int vectors = Vectors > 0 ? Vectors : plan.vectors;
+    const auto vectors = this->vectors();
     const Vec<C> pivot = splat(first);
     AccOf<Op> acc[Vectors > 0 ? Vectors : K];
-    for (int k = 0; k < vectors; ++k) {
+    steps(0, vectors, [&](int k) TALLY_LAMBDA {
       const int there = plan.rest - W * k;  // of the last row in this vector
       const C* from = x + W * k;
       const LaneEnds<C>& ends = plan.ends[Op::kCounts ? k : 0];
       if (k * W >= plan.lanes)
         acc[k] = Op::nothing();
       else if constexpr (Vectors > 0)
-        acc[k] = Op::lane([=](int) { return load_part(from, there, Op::pad(first)); }, std::integral_constant<int, 1>(),
-                          ends, pivot, bad);
+        acc[k] = Op::lane([=](int) TALLY_LAMBDA { return load_part(from, there, Op::pad(first)); },
+                          std::integral_constant<int, 1>(), ends, pivot, bad);
       else
         acc[k] = Op::lane(
-            [=, full = plan.full](int j) {
+            [=, full = plan.full](int j) TALLY_LAMBDA {
               return j < full ? load(from + kLanes * j) : load_part(from + kLanes * j, there, Op::pad(first));
             },
             plan.rows, ends, pivot, bad);
-    }
-    int number = 0;
-    for (int left = vectors / 2; left > 0; left /= 2)
-      for (int k = 0; k < left; ++k)
-        acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], plan.weights[Op::kCounts ? number++ : 0], bad);
+    });
+    int left = vectors / 2;
+    steps(0, one_less(vectors), [&, k = 0](int number) mutable TALLY_LAMBDA {
+      acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], plan.weights[Op::kCounts ? number : 0], bad);
+      if (++k < left) return;
+      k = 0;
+      left /= 2;
+    });
     return acc[0];
   }
-  TALLY_INLINE const Weight<C>& weight(int level) const {
-    return plan.weights[Op::kCounts ? (Vectors > 0 ? Vectors : plan.vectors) - 1 + level : 0];
+  const Weight<C>* inside() const { return plan.weights + (Op::kCounts ? vectors() - 1 : 0); }
+  auto vectors() const {
+    if constexpr (Vectors > 0)
+      return std::integral_constant<int, Vectors>();
+    else
+      return plan.vectors;
   }
+
+ private:
+  template <int N> static std::integral_constant<int, N - 1> one_less(std::integral_constant<int, N>) { return {}; }
+  static int one_less(int n) { return n - 1; }
 };
 
-/// As many tiles as a vector has places end in one tree, which keeps each place for one tile: no lane idles.
-template <class Op, class Tile>
-TALLY_INLINE bool finish_together(const Tile& tile, const TileRows<ElementOf<Op>>& job, std::int64_t t) {
+/// W tiles end in one tree, which keeps each place for one tile: no lane idles. Overwrites `acc`.
+template <class Op>
+[[gnu::noinline]] bool finish_together(AccOf<Op>* acc, Mask<ElementOf<Op>> bad, const Weight<ElementOf<Op>>* weights,
+                                       int count, TileResult<ElementOf<Op>>* out) {
   using C = ElementOf<Op>;
-  constexpr int W = kWidth<C>;
-  Mask<C> bad{};
-  AccOf<Op> acc[W];
-  for (int w = 0; w < W; ++w) acc[w] = tile(job.x + (t + w) * job.step, job.pivot[(t + w) * job.pivot_step], bad);
-  for (int left = W / 2, level = 0; left > 0; left /= 2, ++level)
-    for (int k = 0; k < left; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], tile.weight(level), bad);
-  return finish<Op>(acc[0], W, tile.count, job.out + t) && !any<Whole<C>>(bad);
+  TALLY_VECTOR_LOOP
+  for (int left = kWidth<C> / 2; left > 0; left /= 2, weights += Op::kCounts) TALLY_VECTOR_LOOP
+  for (int k = 0; k < left; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], *weights, bad);
+  return finish<Op>(acc[0], kWidth<C>, count, out) && !any<Whole<C>>(bad);
 }
 
-template <class Op, class Tile>
-TALLY_INLINE bool finish_one(const Tile& tile, const TileRows<ElementOf<Op>>& job, std::int64_t t) {
+/// One tile whose first `lanes` places count.
+template <class Op>
+[[gnu::noinline]] bool finish_one(AccOf<Op> acc, Mask<ElementOf<Op>> bad, const Weight<ElementOf<Op>>* weights,
+                                  int lanes, int count, TileResult<ElementOf<Op>>* out) {
   using C = ElementOf<Op>;
-  constexpr int W = kWidth<C>;
-  Mask<C> bad{};
-  AccOf<Op> acc = tile(job.x + t * job.step, job.pivot[t * job.pivot_step], bad);
-  for (int left = tile.lanes < W ? tile.lanes : W, level = 0; left > 1; left = (left + 1) / 2, ++level)
-    acc = merge<Op>(acc, acc, tile.weight(level), bad);
-  return finish<Op>(acc, 1, tile.count, job.out + t) && !any<Whole<C>>(bad);
+  for (int left = lanes < kWidth<C> ? lanes : kWidth<C>; left > 1; left = (left + 1) / 2, weights += Op::kCounts)
+    acc = merge<Op>(acc, acc, *weights, bad);
+  return finish<Op>(acc, 1, count, out) && !any<Whole<C>>(bad);
 }
 
 template <class Op> std::int64_t rows(const TileRows<ElementOf<Op>>& job) {
-  const auto each = [&](const auto& tile) __attribute__((always_inline)) {
-    constexpr int W = kWidth<ElementOf<Op>>;
+  using C = ElementOf<Op>;
+  const auto each = [&](const auto& tile, const Weight<C>* weights, int lanes) {
+    constexpr int W = kWidth<C>;
+    const auto one = [&](std::int64_t t, Mask<C>& bad)
+                         TALLY_LAMBDA { return tile(job.x + t * job.step, job.pivot[t * job.pivot_step], bad); };
     std::int64_t t = 0;
     while (t < job.tiles) {
-      if (t + W <= job.tiles && finish_together<Op>(tile, job, t)) {
-        t += W;
-        continue;
+      if (t + W <= job.tiles) {
+        AccOf<Op> acc[W];
+        Mask<C> bad{};
+        TALLY_VECTOR_LOOP
+        for (int w = 0; w < W; ++w) acc[w] = one(t + w, bad);
+        if (finish_together<Op>(acc, bad, weights, job.count, job.out + t)) {
+          t += W;
+          continue;
+        }
       }
-      for (const std::int64_t end = t + W < job.tiles ? t + W : job.tiles; t < end; ++t)
-        if (!finish_one<Op>(tile, job, t)) return t;
+      for (const std::int64_t end = t + W < job.tiles ? t + W : job.tiles; t < end; ++t) {
+        Mask<C> bad{};
+        const AccOf<Op> acc = one(t, bad);
+        if (!finish_one<Op>(acc, bad, weights, lanes, job.count, job.out + t)) return t;
+      }
     }
     return t;
   };
-  if (job.count == kTile) return each(FullTile<Op>());
+  if (job.count == kTile) {
+    const FullTile<Op> tile;
+    return each(tile, tile.inside, kLanes);
+  }
   const PartPlan<Op> plan(job.count);
-  const bool one_row = plan.full == 0;
-  if (one_row && plan.vectors == 1) return each(PartTile<Op, 1>{plan});
-  if (one_row && plan.vectors == 2) return each(PartTile<Op, 2>{plan});
-  if (one_row && plan.vectors == 4) return each(PartTile<Op, 4>{plan});
-  return each(PartTile<Op, 0>{plan});
+  const auto part = [&](auto vectors) {
+    const PartTile<Op, decltype(vectors)::value> tile{plan};
+    return each(tile, tile.inside(), plan.lanes);
+  };
+  if constexpr (sizeof(C) == 4) {  // as most short rows are
+    const bool one_row = plan.full == 0;
+    if (one_row && plan.vectors == 1) return part(std::integral_constant<int, 1>());
+    if (one_row && plan.vectors == 2) return part(std::integral_constant<int, 2>());
+    if (one_row && plan.vectors == 4) return part(std::integral_constant<int, 4>());
+  }
+  return part(std::integral_constant<int, 0>());
 }
 
 /// Lane after lane of all columns; a binary counter over the lanes makes the tree.
@@ -205,7 +246,7 @@ template <class Op> bool columns(const TileColumns<ElementOf<Op>>& job) {
   Weight<C> weights[kLevels];
   const int vectors = (job.width + W - 1) / W, used = job.count < kLanes ? job.count : kLanes;
   Mask<C> bad{};
-  const auto merged = [&](AccOf<Op> acc, int v, int first, int levels) __attribute__((always_inline)) {
+  const auto merged = [&](AccOf<Op> acc, int v, int first, int levels) TALLY_LAMBDA {
     for (int level = first; level < levels; ++level)
       if (size[level] > 0) acc = Op::combine(stack[level][v], acc, weights[level], bad);
     return acc;
@@ -223,20 +264,20 @@ template <class Op> bool columns(const TileColumns<ElementOf<Op>>& job) {
       n += size[level];
     }
     const LaneEnds<C> ends{splat(static_cast<C>(length)), ~Mask<C>{}};
-    const auto column = [&](int v, auto get, auto rows) __attribute__((always_inline)) {
+    const auto column = [&](int v, auto get, auto rows) TALLY_LAMBDA {
       const Vec<C> pivot = load_part(job.pivot + W * v, job.width - W * v, C(0));
       AccOf<Op> acc = Op::lane(get, rows, ends, pivot, bad);
       for (int below = 0; below < level; ++below) acc = Op::combine(stack[below][v], acc, weights[below], bad);
       stack[level][v] = acc;
     };
     const int whole = job.width / W;
-    const auto all = [&](auto rows) __attribute__((always_inline)) {
+    const auto all = [&](auto rows) TALLY_LAMBDA {
       for (int v = 0; v < whole; ++v)
         column(
             v, [&](int j) { return load(row[j] + W * v); }, rows);
     };
     if (length == kPerLane)
-      all(std::integral_constant<int, kPerLane>());
+      all(written_out<kPerLane>());
     else if (length == 1)
       all(std::integral_constant<int, 1>());
     else

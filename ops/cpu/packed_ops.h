@@ -31,9 +31,9 @@ template <class T, bool Magnitude> struct PackedSum {
   static C pad(C) { return C(-0.0); }
   TALLY_INLINE static Acc nothing() { return {splat(Magnitude ? C(0) : C(-0.0))}; }
   TALLY_INLINE static Vec<C> part(Vec<C> x) { return Magnitude ? abs<C>(x) : x; }
-  TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>&, Vec<C>, Mask<C>&) {
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Mask<C>&) {
     Vec<C> sum = part(get(0));
-    for (int j = 1; j < rows; ++j) sum += part(get(j));
+    steps(1, rows, [&](int j) TALLY_LAMBDA { sum += part(get(j)); });
     return {sum};
   }
   TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) { return {a.f[0] + b.f[0]}; }
@@ -51,14 +51,14 @@ template <class T> struct PackedSquares {
   static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-60) : C(0x1p-500), kHigh = sizeof(C) == 4 ? C(0x1p100) : C(0x1p900);
   static C pad(C) { return C(0); }
   TALLY_INLINE static Acc nothing() { return {splat(C(0))}; }
-  TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>&, Vec<C>, Mask<C>& bad) {
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Mask<C>& bad) {
     Vec<C> x = get(0), sum = x * x;
     Mask<C> together = bits<C>(x);
-    for (int j = 1; j < rows; ++j) {
+    steps(1, rows, [&](int j) TALLY_LAMBDA {
       x = get(j);
       together |= bits<C>(x);
       sum += x * x;
-    }
+    });
     const Mask<C> zero = (together & ~kSignBit<C>) == 0;
     bad |= ~(zero | ((sum >= kLow) & (sum <= kHigh)));
     return {sum};
@@ -83,17 +83,17 @@ template <class T> struct PackedProduct {
   static C pad(C) { return C(1); }
   TALLY_INLINE static Acc nothing() { return {splat(C(1)), splat(C(0))}; }
   TALLY_INLINE static Acc split(Vec<C> x) { return {significand<C>(x), from_bits<C>(exponent<C>(x))}; }
-  TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>&, Vec<C>, Mask<C>& bad) {
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Mask<C>& bad) {
     Vec<C> product = get(0), least = abs<C>(product);
     if (rows == 1) {
       bad |= ~((least >= kNormal) & (least < kInfinity));
       return split(product);
     }
-    for (int j = 1; j < rows; ++j) {
+    steps(1, rows, [&](int j) TALLY_LAMBDA {
       const Vec<C> x = get(j);
       least = smaller_magnitude<C>(x, least);
       product *= x;
-    }
+    });
     if (!any<Whole<C>>(~((least >= kLow) & (abs<C>(product) <= kHigh)))) return split(product);
     return one_by_one(get, rows, bad);
   }
@@ -134,19 +134,19 @@ template <class T> struct PackedMoments {
   static constexpr C kLeast = sizeof(C) == 4 ? C(0x1p-40) : C(0x1p-400);  // of a difference of means
   static C pad(C pivot) { return pivot; }
   TALLY_INLINE static Acc nothing() { return {splat(C(0)), splat(C(0))}; }
-  TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>& ends, Vec<C> pivot, Mask<C>& bad) {
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>& ends, Vec<C> pivot, Mask<C>& bad) {
     Vec<C> sum = get(0) - pivot, largest = abs<C>(sum);
-    for (int j = 1; j < rows; ++j) {
+    steps(1, rows, [&](int j) TALLY_LAMBDA {
       const Vec<C> x = get(j) - pivot, size = abs<C>(x);
       largest = size > largest ? size : largest;
       sum += x;
-    }
+    });
     const Vec<C> mean = sum / ends.length, first = (get(0) - pivot) - mean;
     Vec<C> m2 = first * first;
-    for (int j = 1; j < rows; ++j) {
+    steps(1, rows, [&](int j) TALLY_LAMBDA {
       const Vec<C> x = (get(j) - pivot) - mean, more = m2 + x * x;
       m2 = j == rows - 1 ? (ends.last ? more : m2) : more;
-    }
+    });
     // NaN is in the sum, but perhaps not in `largest`.
     bad |= ~(((largest == 0) | ((largest >= kLow) & (largest <= kHigh))) & (sum == sum));
     return {mean, m2};
@@ -182,18 +182,19 @@ template <class T> struct PackedExponentials {
     exponentials(values, W);
     return load(values);
   }
-  TALLY_INLINE static Acc lane(auto get, int rows, const LaneEnds<C>&, Vec<C>, Mask<C>&) {
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Mask<C>&) {
     Vec<C> max = get(0);
     if (rows == 1) return {max, max == max ? splat(C(1)) : max};
-    for (int j = 1; j < rows; ++j) {
+    steps(1, rows, [&](int j) TALLY_LAMBDA {
       const Vec<C> x = get(j);
       max = x > max ? x : max;
-    }
+    });
     alignas(64) C values[kPerLane * W];
-    for (int j = 0; j < rows; ++j) store(values + W * j, shifted(get(j), max));
+    store(values, shifted(get(0), max));
+    steps(1, rows, [&](int j) TALLY_LAMBDA { store(values + W * j, shifted(get(j), max)); });
     exponentials(values, rows * W);
     Vec<C> sum = load(values);
-    for (int j = 1; j < rows; ++j) sum += load(values + W * j);
+    steps(1, rows, [&](int j) TALLY_LAMBDA { sum += load(values + W * j); });
     return {max, sum};
   }
   TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) {

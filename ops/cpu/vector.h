@@ -13,10 +13,13 @@
 
 #if defined(__clang__)
 #define TALLY_VECTOR_UNROLL _Pragma("unroll")
+#define TALLY_VECTOR_LOOP _Pragma("nounroll")
 #else
 #define TALLY_VECTOR_UNROLL _Pragma("GCC unroll 32")
+#define TALLY_VECTOR_LOOP _Pragma("GCC unroll 1")
 #endif
 #define TALLY_INLINE [[gnu::always_inline]] inline
+#define TALLY_LAMBDA __attribute__((always_inline))
 
 namespace tally::cpu_vector::inline TALLY_MATH_ISA {
 
@@ -27,6 +30,24 @@ inline constexpr int kVectorBytes = 32;
 #else
 inline constexpr int kVectorBytes = 16;
 #endif
+/// f(i) for i from `from` to below `to`, written out one after another where that is a constant.
+template <class N> TALLY_INLINE void steps(int from, N to, auto f) {
+  if constexpr (std::is_integral_v<N>) {
+    TALLY_VECTOR_LOOP
+    for (int i = from; i < to; ++i) f(i);
+  } else {
+    TALLY_VECTOR_UNROLL
+    for (int i = from; i < N::value; ++i) f(i);
+  }
+}
+/// N as such a constant, unless the code would be long or is to be small.
+template <int N> TALLY_INLINE auto written_out() {
+  if constexpr (N <= 8 && kVectorBytes >= 32)
+    return std::integral_constant<int, N>();
+  else
+    return N;
+}
+
 template <class T> inline constexpr int kWidth = kVectorBytes / static_cast<int>(sizeof(T));
 
 template <class T> struct VectorOf { typedef T type __attribute__((vector_size(kVectorBytes))); };
