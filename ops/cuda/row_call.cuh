@@ -22,12 +22,17 @@ template <class Op, class T> bool map_rows(const RowTask<Op, T>& task) {
         gpu::launch(map_short_rows<Op, T, 8>, grid, task);
       return true;
     case RowPlan::Mapping::long_rows:
-      if constexpr (sizeof(T) <= 4)
+      if constexpr (sizeof(T) <= 4) {
         if (plan.wide) {
-          gpu::launch(map_long_rows<Op, T, kVector>, grid, task);
+          gpu::launch(map_long_rows<Op, T, kVector, false>, grid, task);
           return true;
         }
-      gpu::launch(map_long_rows<Op, T, 1>, grid, task);
+        if (plan.shifted) {
+          gpu::launch(map_long_rows<Op, T, kVector, true>, grid, task);
+          return true;
+        }
+      }
+      gpu::launch(map_long_rows<Op, T, 1, false>, grid, task);
       return true;
   }
   return false;
@@ -43,19 +48,19 @@ template <class Op> bool map_rows_of(const Op& op, const RowCall& call) {
       using C = Compute<T>;
       Task task{};
       task.op = op;
-      bool aligned = true;
-      const auto fits = [&](const void* address, std::size_t bytes) {
-        aligned &= reinterpret_cast<std::uintptr_t>(address) % (kVector * bytes) == 0;
+      bool aligned = true, alike = true;
+      const auto past = [](const void* address) {
+        return reinterpret_cast<std::uintptr_t>(address) % (kVector * sizeof(T));
       };
       for (int k = 0; k < Op::inputs; ++k) {
         const Tensor& in = call.inputs[static_cast<std::size_t>(k)];
         task.in[k] = static_cast<const T*>(in.raw());
         task.step[k] = row_step(in, call.shape);
-        fits(task.in[k], sizeof(T));
-        aligned &= task.step[k] % kVector == 0;
+        aligned &= past(task.in[k]) == 0 && task.step[k] % kVector == 0;
+        alike &= past(task.in[k]) == past(call.out.raw()) && (task.step[k] - call.shape.n) % kVector == 0;
       }
       task.out = static_cast<T*>(call.out.raw());
-      fits(task.out, sizeof(T));
+      aligned &= past(task.out) == 0;
       task.rows = call.shape.rows;
       task.n = call.shape.n;
       const auto column = [&](const Tensor& of) { return of.defined() ? static_cast<const C*>(of.raw()) : nullptr; };
@@ -71,7 +76,8 @@ template <class Op> bool map_rows_of(const Op& op, const RowCall& call) {
            .element_bytes = sizeof(T),
            .partial_bytes = std::max(sizeof(typename RowUnit<Op, C>::Value),
                                      sizeof(typename Exact<Reduction, typename Op::template Element<C>>::Value)),
-           .aligned = aligned},
+           .aligned = aligned,
+           .alike = alike},
           row_device());
       return map_rows(task);
     }

@@ -1,6 +1,10 @@
 // Ops on long rows: a block a row, a warp a tile at a time. Its threads leave what they read in shared memory until the
 // row's result is there, each where only it looks, or read it again. Where a multiprocessor has room for one row alone,
 // a block has several rows in turn and asks for the next one's elements as the places of this one's become free.
+//
+// Rows of odd length begin off the alignment of vectors, each differently. They are shifted: a thread's vectors lie as
+// memory wants them, `shift` elements before where they would in an aligned row, and the lanes' values move on by as
+// many lanes before they merge.
 #pragma once
 
 #include <tally/ops/cuda/row_task.cuh>
@@ -56,8 +60,19 @@ TALLY_DEVICE typename U::Value across_board(const Op& op, typename U::Value* boa
   return *result;
 }
 
+/// v[0..kWidth) of a warp's threads, one after another in a circle, moved on by `shift` < kWidth places.
+template <int kWidth, class Value> TALLY_DEVICE void move_on(Value (&v)[kWidth], int shift) {
+  TALLY_ROLLED
+  for (int i = 0; i < shift; ++i) {
+    const Value next = gpu::shuffle(v[0], (static_cast<int>(threadIdx.x) + 1) % kWarp);
+    TALLY_UNROLL
+    for (int w = 0; w + 1 < kWidth; ++w) v[w] = v[w + 1];
+    v[kWidth - 1] = next;
+  }
+}
+
 /// One row as its block's threads see it.
-template <class Op, class T, int kWidth> struct LongRow {
+template <class Op, class T, int kWidth, bool kShifted> struct LongRow {
   using C = Compute<T>;
   using Load = gpu::Vector<T, kWidth>;
   using Row = typename RowTask<Op, T>::Row;
@@ -67,19 +82,53 @@ template <class Op, class T, int kWidth> struct LongRow {
   const RowTask<Op, T>& task;
   std::int64_t row;
 
+  /// Elements from the last whole vector to the row.
+  TALLY_DEVICE int shift() const {
+    if (!kShifted) return 0;
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(task.input(0, row)) / sizeof(T)) & (kWidth - 1);
+  }
   TALLY_DEVICE static int tile(int round) {
     return round * static_cast<int>(blockDim.x / kWarp) + static_cast<int>(threadIdx.x / kWarp);
   }
-  /// The first element of a thread's lanes of a pass.
-  TALLY_DEVICE static int from(int round, int pass) { return tile(round) * kTile + Share::lane(pass); }
+  /// The first element of a thread's lanes of a pass; before the row in the first thread of a shifted one.
+  TALLY_DEVICE int from(int round, int pass) const { return tile(round) * kTile + Share::lane(pass) - shift(); }
+  /// In a shifted row the first thread's vectors begin with the last lanes of the 128 before: so of a tile it has one
+  /// vector more.
+  TALLY_DEVICE bool has_another() const { return kShifted && shift() > 0 && threadIdx.x % kWarp == 0; }
+  TALLY_DEVICE bool is_inside(int at) const { return !kShifted || (at >= 0 && at + kWidth <= task.n); }
+
+  /// Of elements [at, at + kWidth) of an input those that exist, asked for or read.
+  TALLY_DEVICE void fetch(Load* to, int input, int at) const {
+    const T* x = task.input(input, row) + at;
+    if (is_inside(at)) return gpu::copy_async(to, reinterpret_cast<const Load*>(x));
+    TALLY_ROLLED
+    for (int w = 0; w < kWidth; ++w)
+      if (at + w >= 0 && at + w < task.n) gpu::copy_async(reinterpret_cast<T*>(to) + w, x + w);
+  }
+  TALLY_DEVICE Load read(int input, int at) const {
+    const T* x = task.input(input, row) + at;
+    if (is_inside(at)) return gpu::load_streaming(reinterpret_cast<const Load*>(x));
+    Load some = {};
+    TALLY_UNROLL
+    for (int w = 0; w < kWidth; ++w)
+      if (at + w >= 0 && at + w < task.n) some[w] = x[w];
+    return some;
+  }
+  TALLY_DEVICE void store(int at, const Load& y) const {
+    T* to = task.out + row * task.n + at;
+    if (is_inside(at)) return gpu::store_streaming(reinterpret_cast<Load*>(to), y);
+    TALLY_UNROLL
+    for (int w = 0; w < kWidth; ++w)
+      if (at + w >= 0 && at + w < task.n) to[w] = y[w];
+  }
   /// Where a warp's elements of a round wait: number (input · kPasses + pass) · kPerLane + j of a thread, the next one
   /// kWarp places further.
   TALLY_DEVICE Load* place_of(int round) const {
     Load* all = reinterpret_cast<Load*>(gpu::shared_memory<unsigned char>());
-    return all + tile(round) * (kInputs * kPasses * kPerLane * kWarp) + threadIdx.x % kWarp;
+    return all + tile(round) * (kInputs * (kPasses * kPerLane * kWarp + kShifted)) + threadIdx.x % kWarp;
   }
   TALLY_DEVICE static constexpr int number(int input, int pass, int j) {
-    return ((input * kPasses + pass) * kPerLane + j) * kWarp;
+    return (pass * kPerLane + j) * kWarp + input * (kPasses * kPerLane * kWarp + kShifted);
   }
   template <class F> TALLY_DEVICE void each_round(F&& f) const {
     TALLY_ROLLED
@@ -93,12 +142,11 @@ template <class Op, class T, int kWidth> struct LongRow {
         const int first = from(round, p), left = static_cast<int>(task.n) - first;
         TALLY_UNROLL
         for (int k = 0; k < kInputs; ++k) {
-          const T* x = task.input(k, row) + first;
           Load* place = place_of(round) + number(k, p, 0);
           TALLY_UNROLL
           for (int j = 0; j < kPerLane; ++j)
-            if (kLanes * j < left)
-              gpu::copy_async(place + number(0, 0, j), reinterpret_cast<const Load*>(x + kLanes * j));
+            if (kLanes * j < left) fetch(place + number(0, 0, j), k, first + kLanes * j);
+          if (has_another() && kTile < left) fetch(place + number(0, 0, kPerLane), k, first + kTile);
         }
       }
     });
@@ -110,7 +158,7 @@ template <class Op, class T, int kWidth> struct LongRow {
     using E = typename Op::template Element<C>;
     const int n = static_cast<int>(task.n);
     const bool whole = n - tile(round) * kTile >= kTile;
-    Load loads[kPasses][kInputs][kPerLane];
+    Load loads[kPasses][kInputs][kPerLane], another[kInputs] = {};
     Load* place = place_of(round);
     if (waits) {
       TALLY_UNROLL
@@ -119,6 +167,7 @@ template <class Op, class T, int kWidth> struct LongRow {
         for (int k = 0; k < kInputs; ++k) {
           TALLY_UNROLL
           for (int j = 0; j < kPerLane; ++j) loads[p][k][j] = place[number(k, p, j)];
+          if (has_another()) another[k] = place[number(k, 0, kPerLane)];
         }
       }
     } else {
@@ -127,11 +176,9 @@ template <class Op, class T, int kWidth> struct LongRow {
         const int first = from(round, p), left = n - first;
         TALLY_UNROLL
         for (int k = 0; k < kInputs; ++k) {
-          const T* x = task.input(k, row) + first;
           TALLY_UNROLL
-          for (int j = 0; j < kPerLane; ++j)
-            loads[p][k][j] =
-                kLanes * j < left ? gpu::load_streaming(reinterpret_cast<const Load*>(x + kLanes * j)) : Load{};
+          for (int j = 0; j < kPerLane; ++j) loads[p][k][j] = kLanes * j < left ? read(k, first + kLanes * j) : Load{};
+          if (has_another() && kTile < left) another[k] = read(k, first + kTile);
         }
       }
       if (task.plan.keeps) {
@@ -141,6 +188,7 @@ template <class Op, class T, int kWidth> struct LongRow {
           for (int k = 0; k < kInputs; ++k) {
             TALLY_UNROLL
             for (int j = 0; j < kPerLane; ++j) place[number(k, p, j)] = loads[p][k][j];
+            if (has_another()) place[number(k, 0, kPerLane)] = another[k];
           }
         }
       }
@@ -149,7 +197,7 @@ template <class Op, class T, int kWidth> struct LongRow {
     TALLY_UNROLL
     for (int p = 0; p < kPasses; ++p) {
       const int first = from(round, p), left = n - first;
-      E x[kWidth][kPerLane];
+      E x[kWidth][kPerLane], last[kWidth] = {};
       TALLY_UNROLL
       for (int j = 0; j < kPerLane; ++j) {
         const auto columns = task.template columns<kWidth>(first + kLanes * j, left - kLanes * j);
@@ -161,12 +209,31 @@ template <class Op, class T, int kWidth> struct LongRow {
           x[w][j] = task.op.template element<T>(in, known, columns.weight[w]);
         }
       }
+      if (has_another()) {
+        const auto columns = task.template columns<kWidth>(first + kTile, left - kTile);
+        TALLY_UNROLL
+        for (int w = 0; w < kWidth; ++w) {
+          C in[kInputs];
+          TALLY_UNROLL
+          for (int k = 0; k < kInputs; ++k) in[k] = convert<C>(another[k][w]);
+          last[w] = task.op.template element<T>(in, known, columns.weight[w]);
+        }
+      }
       typename U::Value lanes[kWidth];
       TALLY_UNROLL
-      for (int w = 0; w < kWidth; ++w)
-        lanes[w] = whole ? U::template lane<kPerLane>(task.reduction, x[w], kPerLane, first + w, E(pivot))
-                         : U::template lane<kPerLane>(task.reduction, x[w], lane_length<kPerLane>(left - w), first + w,
-                                                      E(pivot));
+      for (int w = 0; w < kWidth; ++w) {
+        int lane = w;
+        if (has_another() && w < shift()) {
+          lane += kLanes;
+          TALLY_UNROLL
+          for (int j = 0; j + 1 < kPerLane; ++j) x[w][j] = x[w][j + 1];
+          x[w][kPerLane - 1] = last[w];
+        }
+        lanes[w] = whole ? U::template lane<kPerLane>(task.reduction, x[w], kPerLane, first + lane, E(pivot))
+                         : U::template lane<kPerLane>(task.reduction, x[w], lane_length<kPerLane>(left - lane),
+                                                      first + lane, E(pivot));
+      }
+      if constexpr (kShifted) move_on(lanes, shift());
       merge_within<U, kWidth>(task.reduction, lanes);
       v[p] = lanes[0];
     }
@@ -201,30 +268,36 @@ template <class Op, class T, int kWidth> struct LongRow {
       TALLY_ROLLED
       for (int p = 0; p < kPasses; ++p) {
         const int first = from(round, p), left = n - first, count = lane_length<kPerLane>(left);
-        T* to = task.out + row * task.n + first;
+        const int ahead = next.from(round, p), count_ahead = fetches ? lane_length<kPerLane>(n - ahead) : 0;
         Load* place = place_of(round) + number(0, p, 0);
-        const T *again[kInputs], *ahead[kInputs];
-        TALLY_UNROLL
-        for (int k = 0; k < kInputs; ++k) {
-          again[k] = task.input(k, row) + first;
-          ahead[k] = task.input(k, next.row) + first;
-        }
 #if defined(__CUDACC__)
 #pragma unroll(kWidth == 1 ? 4 : 2)
 #endif
         for (int j = 0; j < count; ++j) {
           Load loads[kInputs];
           TALLY_UNROLL
-          for (int k = 0; k < kInputs; ++k)
-            loads[k] = keeps ? place[number(k, 0, j)]
-                             : gpu::load_streaming(reinterpret_cast<const Load*>(again[k] + kLanes * j));
-          if (fetches) {
+          for (int k = 0; k < kInputs; ++k) {
+            if constexpr (kShifted)
+              loads[k] = keeps ? place[number(k, 0, j)] : read(k, first + kLanes * j);
+            else
+              loads[k] =
+                  keeps ? place[number(k, 0, j)]
+                        : gpu::load_streaming(reinterpret_cast<const Load*>(task.input(k, row) + first + kLanes * j));
+          }
+          if (j < count_ahead) {
             TALLY_UNROLL
-            for (int k = 0; k < kInputs; ++k)
-              gpu::copy_async(place + number(k, 0, j), reinterpret_cast<const Load*>(ahead[k] + kLanes * j));
+            for (int k = 0; k < kInputs; ++k) next.fetch(place + number(k, 0, j), k, ahead + kLanes * j);
           }
           const auto columns = task.template columns<kWidth>(first + kLanes * j, left - kLanes * j);
-          gpu::store_streaming(reinterpret_cast<Load*>(to + kLanes * j), map(loads, columns));
+          store(first + kLanes * j, map(loads, columns));
+        }
+        if constexpr (kShifted) {  // the next row may have a vector more
+          TALLY_UNROLL
+          for (int k = 0; k < kInputs; ++k) {
+            if (count < count_ahead) next.fetch(place + number(k, 0, count), k, ahead + kLanes * count);
+            if (fetches && next.has_another() && ahead + kTile < n)
+              next.fetch(place + number(k, 0, kPerLane), k, ahead + kTile);
+          }
         }
       }
     });
@@ -232,9 +305,9 @@ template <class Op, class T, int kWidth> struct LongRow {
 };
 
 /// A row with all the op's care.
-template <class Op, class T, int kWidth>
-TALLY_COLD void exact_long_row(const LongRow<Op, T, kWidth>& here, typename RowTask<Op, T>::Row known, Compute<T> pivot,
-                               void* board, const LongRow<Op, T, kWidth>& next) {
+template <class Op, class T, int kWidth, bool kShifted>
+TALLY_COLD void exact_long_row(const LongRow<Op, T, kWidth, kShifted>& here, typename RowTask<Op, T>::Row known,
+                               Compute<T> pivot, void* board, const LongRow<Op, T, kWidth, kShifted>& next) {
   using U = Exact<typename Op::Reduction, typename Op::template Element<Compute<T>>>;
   __syncthreads();
   const auto total =
@@ -243,11 +316,11 @@ TALLY_COLD void exact_long_row(const LongRow<Op, T, kWidth>& here, typename RowT
   here.write(ExactMap<Op, T>{here.task.op, known}, next);
 }
 
-template <class Op, class T, int kWidth>
+template <class Op, class T, int kWidth, bool kShifted>
 __global__ void __launch_bounds__(most_row_threads(Op::inputs, sizeof(T)))
     map_long_rows(const TALLY_GRID_CONSTANT RowTask<Op, T> task) {
   using U = RowUnit<Op, Compute<T>>;
-  using Row = LongRow<Op, T, kWidth>;
+  using Row = LongRow<Op, T, kWidth, kShifted>;
   void* board = gpu::shared_memory<unsigned char>() + task.plan.kept_bytes;
   const bool in_turn = task.plan.in_turn;
   if (in_turn) Row{task, blockIdx.x}.fetch();

@@ -18,6 +18,8 @@ int power_of_two(std::int64_t at_least) {
   return static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(at_least, 1))));
 }
 
+bool is_wide(const RowProblem& p) { return p.aligned && p.element_bytes <= 4 && p.n % kVector == 0; }
+
 RowPlan plan_short(const RowProblem& p) {
   RowPlan plan{.mapping = RowPlan::Mapping::short_rows};
   plan.lane_rows = p.n <= kLanes ? 1 : p.n <= 2 * kLanes ? 2 : 8;
@@ -30,7 +32,9 @@ RowPlan plan_short(const RowProblem& p) {
 
 RowPlan plan_long(const RowProblem& p, const RowDevice& device) {
   RowPlan plan{.mapping = RowPlan::Mapping::long_rows};
-  plan.tiles = static_cast<int>(parts(p.n, kTile));
+  plan.shifted = !is_wide(p) && p.alike && p.element_bytes <= 4;
+  // Vectors of a shifted row reach as far as those of one that is longer by kVector - 1.
+  plan.tiles = static_cast<int>(parts(p.n + (plan.shifted ? kVector - 1 : 0), kTile));
   // As few rounds as there can be, and no more warps than these leave something to do.
   plan.rounds = static_cast<int>(parts(plan.tiles, most_row_threads(p.inputs, p.element_bytes) / kWarp));
   const auto warps = static_cast<int>(parts(plan.tiles, plan.rounds));
@@ -39,7 +43,8 @@ RowPlan plan_long(const RowProblem& p, const RowDevice& device) {
   // Of one round each thread's value; of several, each tile's.
   plan.board = power_of_two(plan.rounds == 1 ? plan.threads : plan.tiles);
   const std::size_t elements = static_cast<std::size_t>(plan.threads) * kPerLane * kVector;
-  plan.kept_bytes = elements * static_cast<std::size_t>(plan.rounds * p.inputs) * p.element_bytes;
+  const std::size_t more = plan.shifted ? static_cast<std::size_t>(warps * kVector) : 0;
+  plan.kept_bytes = (elements + more) * static_cast<std::size_t>(plan.rounds * p.inputs) * p.element_bytes;
   const std::size_t board = 2 * static_cast<std::size_t>(plan.board) * p.partial_bytes;
   plan.keeps = plan.kept_bytes + board <= device.shared_bytes;
   if (!plan.keeps) plan.kept_bytes = 0;
@@ -56,7 +61,7 @@ RowPlan plan_map(const RowProblem& p, const RowDevice& device) {
   const std::int64_t tiles = parts(p.n, kTile);
   if (p.rows == 0 || p.n == 0 || tiles > kLongest || (tiles > kAlone && p.rows < kAlone)) return {};
   RowPlan plan = tiles == 1 ? plan_short(p) : plan_long(p, device);
-  plan.wide = p.aligned && p.element_bytes <= 4 && p.n % kVector == 0;
+  plan.wide = is_wide(p);
   return plan;
 }
 

@@ -13,6 +13,7 @@ struct RowProblem {
   std::size_t element_bytes = 4;
   std::size_t partial_bytes = 8;  ///< of the largest value that goes through shared memory
   bool aligned = true;            ///< all arrays and rows begin at a multiple of kVector elements
+  bool alike = true;              ///< a row begins as many elements past such a multiple in all arrays
 };
 
 /// What the device has.
@@ -30,8 +31,9 @@ struct RowPlan {
     long_rows,   ///< a block a row, a warp a tile at a time
   };
   Mapping mapping = Mapping::none;
-  bool wide = false;  ///< threads load and store kVector neighbours at once
-  int threads = 0;    ///< a block
+  bool wide = false;     ///< threads load and store kVector neighbours at once
+  bool shifted = false;  ///< long_rows: so they do, and rows may begin anywhere
+  int threads = 0;       ///< a block
   std::int64_t blocks = 0;
   int lane_rows = 0;     ///< short_rows: elements a lane has at most: 1, 2 or 8
   int group = 1;         ///< short_rows: threads a row, a power of two

@@ -12,6 +12,7 @@
 #include <tally/autograd/gtest.h>
 #include <tally/core/cuda/device.h>
 #include <tally/nn/normalization.h>
+#include <tally/ops/cuda/row_plan.h>
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce.h>
 #include <tally/ops/row_backend.h>
@@ -118,11 +119,24 @@ TEST_F(RowOps, RowsOfManyRounds) {
     }
 }
 
+#if defined(TALLY_WITH_CUDA)
+// More rows than a device has multiprocessors, each too long for two to share one: a block has several in turn, and of
+// odd length each begins differently.
+TEST_F(RowOps, LongRowsInTurn) {
+  const std::int64_t rows = cuda_loops::row_device().multiprocessors + 3;
+  for (const Op& op : ops())
+    for (const std::int64_t n : {29 * 1024 - 2, 28 * 1024 + 129}) {
+      const Tensor x = draw({rows, n}, float32, Values::ordinary);
+      expect_same(op, x, x.to(cuda), std::to_string(n));
+    }
+}
+#endif
+
 TEST_F(RowOps, EveryKindOfValue) {
   for (const Op& op : ops())
     for (const DType dtype : kFloats)
       for (const Values values : {Values::masked, Values::spread, Values::tiny, Values::awkward})
-        for (const std::int64_t n : {24, 100, 132, 1000, 2500}) {
+        for (const std::int64_t n : {24, 100, 132, 1000, 2500, 2501}) {
           const Tensor x = draw({20, n}, dtype, values);
           expect_same(op, x, x.to(cuda),
                       std::to_string(n) + " " + name_of(dtype) + ", values " + std::to_string(int(values)));
