@@ -25,6 +25,9 @@ foreach(kernel IN LISTS kernels)
     # What their hot loops leave to functions: exact units with the counters of a binary tree, and the last block's merge.
     set(stack_limit 3072)
     set(register_limit 80)  # three blocks of 256 threads
+    if(name MATCHES "reduce_rows.*[dl]Li1EEEv")
+      set(register_limit 128)  # two: a tile of 8-byte elements is twice as much under way
+    endif()
   elseif(name MATCHES "reduce_many")
     set(stack_limit 3072)
     set(register_limit 128)  # two blocks: the arrays of a clipping share the memory's bandwidth, not a warp's latency

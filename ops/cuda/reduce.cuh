@@ -8,6 +8,7 @@
 #include <tally/ops/cuda/reduce_backward.cuh>
 #include <tally/ops/cuda/reduce_columns.cuh>
 #include <tally/ops/cuda/reduce_quick.cuh>
+#include <tally/ops/cuda/reduce_quick_exp.cuh>
 #include <tally/ops/cuda/reduce_rows.cuh>
 #include <tally/ops/cuda/reduce_short_rows.cuh>
 #include <tally/ops/cuda/reduce_slabs.cuh>
@@ -43,7 +44,11 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
                                       .heavy = U::heavy},
                                      limits());
   if (plan.blocks == 0) return;
-  const Scratch partials(static_cast<std::size_t>(plan.partials) * sizeof(Partial));
+  // The kernel for long rows has its partial results beside the tickets, as zeros too.
+  const bool mail = plan.mapping == Plan::Mapping::rows;
+  const std::int64_t zeros =
+      mail ? (plan.tickets + 1) / 2 * 2 + 2 * plan.tickets * mail_size<Partial>(plan.splits) : plan.tickets;
+  const Scratch partials(mail ? 0 : static_cast<std::size_t>(plan.partials) * sizeof(Partial));
   const auto even_step = [](const Strided<1>& walk) { return walk.rank > 1 ? 0 : walk.inner_stride(0); };
   const Task<Op, T> task{x,
                          lists.length(),
@@ -53,7 +58,7 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
                          out,
                          plan,
                          partials.as<Partial>(),
-                         plan.tickets > 0 ? tickets(plan.tickets) : nullptr,
+                         plan.tickets > 0 ? tickets(zeros) : nullptr,
                          op,
                          Walk<1>(lists.kept),
                          Walk<1>(lists.reduced)};

@@ -1,6 +1,9 @@
 // How partial results, which are what leaves a warp, come together: in the quick unit where it holds.
 #pragma once
 
+#include <bit>
+
+#include <tally/core/cuda/blocks.h>
 #include <tally/ops/cuda/reduce_fold.cuh>
 
 namespace tally::cuda_loops {
@@ -58,27 +61,16 @@ template <class Partial> TALLY_DEVICE Partial load_partial(const Partial* from) 
   return value;
 }
 
-/// The tree over partials number [begin, begin + size) of `count`, `stride` apart in memory; size is a power of two,
-/// and what is past the end is nothing.
-template <class C, class Op>
-TALLY_COLD PartialOf<Op, C> merge_memory(const Op& op, const PartialOf<Op, C>* from, std::int64_t stride,
-                                         std::int64_t begin, std::int64_t size, std::int64_t count) {
-  using E = Exact<Op, C>;
+/// The tree over partials number [begin, end) that come kAtOnce at a time: batch(i) is the tree over those from i on.
+template <class E, int kAtOnce, class Op, class Batch>
+TALLY_DEVICE typename E::Value merge_batches(const Op& op, std::int64_t begin, std::int64_t end, const Batch& batch) {
   using Partial = typename E::Value;
-  constexpr int kLoads = sizeof(Partial) <= 8 ? 8 : 4;  // at once, as registers allow
-  const std::int64_t end = begin + size < count ? begin + size : count;
-  const auto batch = [&](std::int64_t i) {
-    Several<Partial, kLoads> v;
-    TALLY_UNROLL
-    for (int k = 0; k < kLoads; ++k) v.values[k] = i + k < end ? load_partial(from + (i + k) * stride) : E::nothing(op);
-    return within_partials<C, kLoads>(op, v);
-  };
   if (end <= begin) return E::nothing(op);
-  if (end - begin <= kLoads) return batch(begin);
+  if (end - begin <= kAtOnce) return batch(begin);
   Partial stack[32];
   int pushed = 0;
   TALLY_ROLLED
-  for (std::int64_t i = begin; i < end; i += kLoads, ++pushed) {
+  for (std::int64_t i = begin; i < end; i += kAtOnce, ++pushed) {
     Partial value = batch(i);
     int level = 0;
     TALLY_ROLLED
@@ -90,6 +82,23 @@ TALLY_COLD PartialOf<Op, C> merge_memory(const Op& op, const PartialOf<Op, C>* f
   for (int level = 0; pushed >> level; ++level)
     if (pushed >> level & 1) value = merge_seldom<E>(op, stack[level], value);
   return value;
+}
+
+/// The tree over partials number [begin, begin + size) of `count`, `stride` apart in memory; size is a power of two,
+/// and what is past the end is nothing.
+template <class C, class Op>
+TALLY_COLD PartialOf<Op, C> merge_memory(const Op& op, const PartialOf<Op, C>* from, std::int64_t stride,
+                                         std::int64_t begin, std::int64_t size, std::int64_t count) {
+  using E = Exact<Op, C>;
+  using Partial = typename E::Value;
+  constexpr int kLoads = sizeof(Partial) <= 8 ? 8 : 4;  // at once, as registers allow
+  const std::int64_t end = begin + size < count ? begin + size : count;
+  return merge_batches<E, kLoads>(op, begin, end, [&](std::int64_t i) {
+    Several<Partial, kLoads> v;
+    TALLY_UNROLL
+    for (int k = 0; k < kLoads; ++k) v.values[k] = i + k < end ? load_partial(from + (i + k) * stride) : E::nothing(op);
+    return within_partials<C, kLoads>(op, v);
+  });
 }
 
 TALLY_DEVICE std::int64_t power_of_two_at_least(std::int64_t n) {
@@ -109,6 +118,96 @@ TALLY_DEVICE bool is_last_block(unsigned* ticket, std::int64_t blocks, bool& las
   }
   __syncthreads();
   return last;
+}
+
+// A block may hand its partial result on without waiting until it has arrived: each word goes with a mark beside it in
+// one access, and who is to read it looks until the mark is there. Mailboxes are zeros, and the reader leaves them so.
+
+constexpr std::uint64_t kArrived = std::uint64_t{1} << 32;
+template <class Partial> constexpr int kMailWords = static_cast<int>(sizeof(Partial) / sizeof(std::uint32_t));
+
+/// The mailboxes of `count` partial results, read by up to `threads` threads, `chunk` of them each. What the threads
+/// read at the same time is side by side.
+struct Mail {
+  std::uint64_t* words;
+  int threads, chunk;
+
+  TALLY_DEVICE Mail(std::uint64_t* words, int count, int most_threads) : words(words) {
+    threads = 1 << (32 - __clz(count - 1));
+    chunk = threads > most_threads ? threads / most_threads : 1;
+    threads /= chunk;
+  }
+  /// Word 0 of the `k`-th of thread t; the others follow `threads` apart.
+  template <class Partial> TALLY_DEVICE std::uint64_t* box(int t, int k) const {
+    return words + k * kMailWords<Partial> * threads + t;
+  }
+};
+/// Words of 8 bytes that so many need.
+template <class Partial> std::int64_t mail_size(std::int64_t count) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count))) * kMailWords<Partial>;
+}
+
+template <class Partial> TALLY_DEVICE void send_partial(const Mail& mail, int number, const Partial& value) {
+  static_assert(sizeof(Partial) % sizeof(std::uint32_t) == 0);
+  std::uint32_t words[kMailWords<Partial>];
+  memcpy(words, static_cast<const void*>(&value), sizeof value);
+  std::uint64_t* box = mail.box<Partial>(number / mail.chunk, number % mail.chunk);
+  TALLY_UNROLL
+  for (int i = 0; i < kMailWords<Partial>; ++i) gpu::store_whole(box + i * mail.threads, words[i] | kArrived);
+}
+
+/// kCount of this thread, from its `first`-th on, of which `count` exist; the rest is left as it is. All words are
+/// asked for at once, and again until all are there.
+template <int kCount, class Partial>
+TALLY_DEVICE void receive_partials(const Mail& mail, int first, int count, Partial (&values)[kCount]) {
+  constexpr int kWords = kMailWords<Partial>;
+  std::uint64_t* const boxes = mail.box<Partial>(static_cast<int>(threadIdx.x), first);
+  const auto box = [&](int k, int i) { return boxes + (k * kWords + i) * mail.threads; };
+  std::uint64_t words[kCount][kWords];
+  bool arrived = false;
+  for (unsigned looked = 0; !arrived; gpu::look_again(looked++)) {
+    arrived = true;
+    TALLY_UNROLL
+    for (int k = 0; k < kCount; ++k) {
+      TALLY_UNROLL
+      for (int i = 0; i < kWords; ++i) words[k][i] = k < count ? gpu::load_whole(box(k, i)) : kArrived;
+    }
+    TALLY_UNROLL
+    for (int k = 0; k < kCount; ++k) {
+      TALLY_UNROLL
+      for (int i = 0; i < kWords; ++i) arrived &= (words[k][i] & kArrived) != 0;
+    }
+  }
+  TALLY_UNROLL
+  for (int k = 0; k < kCount; ++k)
+    if (k < count) {
+      std::uint32_t bits[kWords];
+      TALLY_UNROLL
+      for (int i = 0; i < kWords; ++i) {
+        bits[i] = static_cast<std::uint32_t>(words[k][i]);
+        gpu::store_whole(box(k, i), 0);
+      }
+      memcpy(static_cast<void*>(&values[k]), bits, sizeof(Partial));
+    }
+}
+
+/// The tree over this thread's part of `count` in all.
+template <class C, class Op> TALLY_COLD PartialOf<Op, C> merge_mail(const Op& op, Mail mail, int count) {
+  using E = Exact<Op, C>;
+  using Partial = typename E::Value;
+  constexpr int kWords = kMailWords<Partial>, kLoads = kWords <= 2   ? 8
+                                                       : kWords <= 4 ? 4
+                                                       : kWords <= 6 ? 2
+                                                                     : 1;  // as registers allow
+  const int left = count - static_cast<int>(threadIdx.x) * mail.chunk, mine = left < mail.chunk ? left : mail.chunk;
+  return merge_batches<E, kLoads>(op, 0, mine, [&](std::int64_t i) {
+    Several<Partial, kLoads> v;
+    TALLY_UNROLL
+    for (int k = 0; k < kLoads; ++k) v.values[k] = E::nothing(op);
+    const int first = static_cast<int>(i), here = mine - first < kLoads ? mine - first : kLoads;
+    receive_partials<kLoads>(mail, first, here, v.values);
+    return within_partials<C, kLoads>(op, v);
+  });
 }
 
 }  // namespace tally::cuda_loops

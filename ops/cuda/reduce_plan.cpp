@@ -13,8 +13,9 @@ bool rows_fit_vectors(const Problem& p, int width) {
 
 // How many warps should share `steps` steps of each of `lists` lists: few steps go to as many warps; many leave each
 // warp some, to have loads under way while it merges.
-std::int64_t warps_for(std::int64_t lists, std::int64_t steps, std::int64_t few, std::int64_t most) {
-  const std::int64_t enough = std::min(std::max<std::int64_t>(lists * steps / 4, few), most);
+std::int64_t warps_for(std::int64_t lists, std::int64_t steps, std::int64_t share, std::int64_t few,
+                       std::int64_t most) {
+  const std::int64_t enough = std::min(std::max<std::int64_t>(lists * steps / share, few), most);
   return std::clamp<std::int64_t>(enough / lists, 1, steps);
 }
 
@@ -23,12 +24,17 @@ Plan plan_rows(const Problem& p, const Limits& limits) {
   Plan plan{.mapping = Plan::Mapping::rows};
   if (limits.vectors && rows_fit_vectors(p, p.row_width)) plan.width = p.row_width;
   const std::int64_t at_once = std::max(1, kWarp * plan.width / kLanes);  // tiles of a warp
-  plan.run = std::max(power_of_two(parts(tiles, warps_for(lists, tiles, limits.few, limits.warps))), at_once);
-  while (parts(tiles, plan.run * kWarps) > limits.splits) plan.run *= 2;
+  // Long lists leave a warp more of them, a few of them up to eight tiles.
+  const std::int64_t share = tiles >= 256 ? 8 : 4, few = tiles >= 256 ? limits.few / 2 : limits.few;
+  const std::int64_t part = parts(tiles, warps_for(lists, tiles, share, few, limits.warps));
+  plan.run = std::max(power_of_two(part), at_once);
+  while (parts(tiles, plan.run * kWarps) > 4 * limits.splits) plan.run *= 2;
   const std::int64_t warps = parts(tiles, plan.run);
-  plan.warps_per_list = static_cast<int>(power_of_two(std::min<std::int64_t>(warps, kWarps)));
-  plan.splits = parts(warps, kWarps);
-  const int per_block = static_cast<int>(power_of_two(std::min<std::int64_t>(lists * plan.warps_per_list, kWarps)));
+  // A few blocks are sooner done in halves.
+  const int most = warps > kWarps && lists * warps <= 128 ? kWarps / 2 : kWarps;
+  plan.warps_per_list = static_cast<int>(power_of_two(std::min<std::int64_t>(warps, most)));
+  plan.splits = parts(warps, most);
+  const int per_block = static_cast<int>(power_of_two(std::min<std::int64_t>(lists * plan.warps_per_list, most)));
   plan.threads = per_block * kWarp;
   plan.blocks = plan.splits == 1 ? parts(lists, per_block / plan.warps_per_list) : lists * plan.splits;
   if (plan.splits > 1) {
@@ -68,7 +74,7 @@ Plan plan_columns(const Problem& p, const Limits& limits) {
   const std::int64_t strips = p.lists.outputs() / inner * plan.column_blocks;
   // Where four blocks fit, half as many are all there at once, where two fit a quarter; three would leave an odd rest.
   const std::int64_t most = limits.blocks * kWarps / (p.column_blocks == 4 ? 2 : p.column_blocks == 2 ? 4 : 1);
-  plan.run = power_of_two(parts(plan.steps, warps_for(strips, plan.steps, limits.few, most)));
+  plan.run = power_of_two(parts(plan.steps, warps_for(strips, plan.steps, 4, limits.few, most)));
   while (parts(plan.steps, plan.run * kWarps) > limits.splits) plan.run *= 2;
   const std::int64_t warps = parts(plan.steps, plan.run);
   plan.warps_per_list = static_cast<int>(power_of_two(std::min<std::int64_t>(warps, kWarps)));

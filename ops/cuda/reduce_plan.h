@@ -76,9 +76,9 @@ struct Plan {
 /// Measured choices, apart from `plan` so that tests and measurements can turn them.
 struct Limits {
   std::int64_t few = 4096;     ///< fewer warps than this make parts smaller than four tiles or steps
-  std::int64_t warps = 32768;  ///< rows: beyond so many warps, parts are no longer made smaller
+  std::int64_t warps = 65536;  ///< rows: beyond so many warps, parts are no longer made smaller
   std::int64_t blocks = 1024;  ///< columns: the same for blocks
-  std::int64_t splits = 2048;  ///< blocks a list
+  std::int64_t splits = 2048;  ///< blocks a list; of a row four times as many
   bool vectors = true, columns = true, short_rows = true, slabs = true;
 };
 Limits& limits();

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include <tally/ops/reductions.h>
-#include <tally/ops/cuda/reduce_unit.cuh>
+#include <tally/ops/cuda/reduce_fold.cuh>
 
 namespace tally::cuda_loops {
 
@@ -25,7 +25,6 @@ struct QuickNorm2 {
   using Value = float;
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT64_MAX;
-  static constexpr int row_blocks(int width) { return width == 4 ? 4 : 3; }
   static constexpr int column_blocks(int) { return 3; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return 0; }
@@ -43,6 +42,28 @@ struct QuickNorm2 {
       return (sum >= 0x1p-57f && sum <= 0x1p116f) || all_zero(x, count) ? sum : NAN;
     }
   }
+  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane]) {
+    float sums[W];
+    TALLY_UNROLL
+    for (int k = 0; k < W; ++k) {
+      sums[k] = x[k][0] * x[k][0];
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j) sums[k] = sums[k] + x[k][j] * x[k][j];
+    }
+    float least = sums[0], most = sums[0];
+    TALLY_UNROLL
+    for (int k = 1; k < W; ++k) {
+      least = gpu::min_or_nan(least, sums[k]);
+      most = gpu::max_or_nan(most, sums[k]);
+    }
+    if (!(least >= 0x1p-57f && most <= 0x1p116f)) {
+      TALLY_UNROLL
+      for (int k = 0; k < W; ++k)
+        if (!(sums[k] >= 0x1p-57f && sums[k] <= 0x1p116f) && !all_zero(x[k], kPerLane)) sums[k] = NAN;
+    }
+    merge_within<QuickNorm2, W>(op, sums);
+    return sums[0];
+  }
   TALLY_DEVICE static Value merge(const Op&, Value a, Value b) { return a + b; }
   TALLY_DEVICE static bool holds(Value sum) { return sum <= 0x1p120f; }
   TALLY_DEVICE static Value unpack(const Wide<float>& a) { return a.e == 0 || a.m == 0 ? a.m : NAN; }
@@ -58,7 +79,6 @@ struct QuickVar {
   };
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
-  static constexpr int row_blocks(int width) { return width == 8 ? 3 : 4; }
   static constexpr int column_blocks(int) { return 3; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {0, 0, 0}; }
@@ -114,7 +134,6 @@ struct QuickProd {
   };
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
-  static constexpr int row_blocks(int width) { return width == 4 ? 4 : 3; }
   static constexpr int column_blocks(int width) { return width == 8 ? 3 : 4; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {1, 0, 0}; }
@@ -124,16 +143,16 @@ struct QuickProd {
     if constexpr (kRows == 1) {
       return factor(x[0]);
     } else {
-      float product = x[0], least = math::abs(x[0]), most = least;
+      float product = x[0], least = math::abs(x[0]);
       TALLY_UNROLL
       for (int j = 1; j < kPerLane; ++j)
         if (j < count) {
           product = product * x[j];
           least = std::fmin(least, math::abs(x[j]));
-          most = std::fmax(most, math::abs(x[j]));
         }
-      // Eight factors of moderate size stay in range. A NaN passes by least and most, but not by the product.
-      if (least >= 0x1p-15f && most <= 0x1p15f) return in_range({product, 0, 0});
+      // Eight factors of this size do not get too small, and once infinite they stay so. A NaN passes by least, but not
+      // by the product.
+      if (least >= 0x1p-15f && math::abs(product) <= 0x1p120f) return in_range({product, 0, 0});
       Value each = factor(x[0]);
       TALLY_UNROLL
       for (int j = 1; j < kPerLane; ++j)
@@ -197,6 +216,18 @@ struct QuickProd {
   }
 };
 
+/// The larger or smaller one; NaN if one is.
+template <bool Largest> TALLY_DEVICE float extreme_of(float a, float b) {
+  return Largest ? gpu::max_or_nan(a, b) : gpu::min_or_nan(a, b);
+}
+/// Of several, in four chains that don't wait for each other.
+template <bool Largest, int kCount> TALLY_DEVICE float extreme_of(const float (&x)[kCount]) {
+  float v[4] = {x[0], x[1], x[2], x[3]};
+  TALLY_UNROLL
+  for (int i = 4; i < kCount; ++i) v[i % 4] = extreme_of<Largest>(v[i % 4], x[i]);
+  return extreme_of<Largest>(extreme_of<Largest>(v[0], v[1]), extreme_of<Largest>(v[2], v[3]));
+}
+
 /// The extreme and its place, if no element is NaN.
 template <bool Largest> struct QuickExtreme {
   using Op = Extreme<Largest>;
@@ -207,7 +238,6 @@ template <bool Largest> struct QuickExtreme {
   };
   static constexpr bool any_order = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
-  static constexpr int row_blocks(int) { return 3; }
   static constexpr int column_blocks(int) { return 3; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), INT32_MAX}; }
@@ -244,6 +274,21 @@ template <bool Largest> struct QuickExtreme {
     if (nan) best.value = NAN;
     return best;
   }
+  template <int kWidth, int kStep, int kCount>
+  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], std::int64_t first) {
+    float value = extreme_of<Largest>(x);
+    int at[4] = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
+    TALLY_UNROLL
+    for (int i = kCount - 1; i >= 0; --i)
+      if (x[i] == value) at[i % 4] = i / kWidth * kStep + i % kWidth;
+    if (value == 0) {  // the first of them, with its sign
+      TALLY_UNROLL
+      for (int i = kCount - 1; i >= 0; --i)
+        if (x[i] == 0) value = x[i];
+    }
+    const auto lower = [](int a, int b) { return a < b ? a : b; };
+    return {value, static_cast<int>(first) + lower(lower(at[0], at[1]), lower(at[2], at[3]))};
+  }
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
     const bool beats = Largest ? b.value > a.value : b.value < a.value;
     return beats || (b.value == a.value && b.index < a.index) || math::isnan(b.value) ? b : a;
@@ -267,7 +312,6 @@ template <bool Largest> struct QuickShared {
   };
   static constexpr bool any_order = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
-  static constexpr int row_blocks(int width) { return width == 4 ? 4 : 3; }
   static constexpr int column_blocks(int width) { return width == 8 ? 3 : 4; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), 0}; }
@@ -280,7 +324,7 @@ template <bool Largest> struct QuickShared {
       float value = x[0];
       TALLY_UNROLL
       for (int j = 1; j < kPerLane; ++j)
-        if (j < count) value = Largest ? gpu::max_or_nan(value, x[j]) : gpu::min_or_nan(value, x[j]);
+        if (j < count) value = extreme_of<Largest>(value, x[j]);
       int ties = 0;
       TALLY_UNROLL
       for (int j = 0; j < kPerLane; ++j)
@@ -295,6 +339,19 @@ template <bool Largest> struct QuickShared {
   }
   TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[kPerLane], int count, int) {
     return lane<kPerLane>(op, x, count, 0, 0);
+  }
+  template <int kWidth, int kStep, int kCount>
+  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], std::int64_t) {
+    float value = extreme_of<Largest>(x);
+    int ties[4] = {};
+    TALLY_UNROLL
+    for (int i = 0; i < kCount; ++i) ties[i % 4] += x[i] == value;
+    if (value == 0) {
+      TALLY_UNROLL
+      for (int i = 0; i < kCount; ++i)
+        if (x[i] == 0 && math::signbit(x[i]) != Largest) value = x[i];
+    }
+    return {value, (ties[0] + ties[1]) + (ties[2] + ties[3])};
   }
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
     const bool beats = (Largest ? b.value > a.value : b.value < a.value) || math::isnan(b.value);

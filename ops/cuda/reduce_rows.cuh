@@ -12,6 +12,8 @@ template <class U, class T> constexpr int row_width() {
   return U::heavy || !is_float_type<T> || sizeof(T) == 8 ? 1 : static_cast<int>(16 / sizeof(T));
 }
 
+constexpr int kRowWarps = 8;  ///< of a block, at most
+
 /// How threads share tiles: kGroup of them a tile, in pass p thread r of them has lanes (kGroup·p + r)·kWidth + k.
 template <int kWidth> struct Share {
   static constexpr int kGroup = kLanes / kWidth < kWarp ? kLanes / kWidth : kWarp, kTiles = kWarp / kGroup;
@@ -84,20 +86,31 @@ TALLY_DEVICE ShareOfTile<U, kWidth> read_whole_tile(const Task<Op, T>& task, con
       loads[i] = gpu::load_streaming(reinterpret_cast<const Load*>(x + near_offset(task.reduced, from + i * S::kStep)));
   }
   ShareOfTile<U, kWidth> share;
-  TALLY_UNROLL
-  for (int p = 0; p < S::kPasses; ++p) {
-    Load rows[kPerLane];
+  if constexpr (has_share<U, Op, Compute<T>>) {
+    Compute<T> all[kLoads * kWidth];
     TALLY_UNROLL
-    for (int j = 0; j < kPerLane; ++j) rows[j] = loads[S::kPasses * j + p];
-    share.passes[p] = fold_lanes<U, true>(task.op, rows, first, S::lane(p), kTile, pivot);
+    for (int i = 0; i < kLoads * kWidth; ++i) all[i] = convert<Compute<T>>(loads[i / kWidth][i % kWidth]);
+    share.passes[0] = U::template share<kWidth, S::kStep>(task.op, all, first + S::lane(0));
+    TALLY_UNROLL
+    for (int p = 1; p < S::kPasses; ++p) share.passes[p] = U::nothing(task.op);
+  } else {
+    TALLY_UNROLL
+    for (int p = 0; p < S::kPasses; ++p) {
+      Load rows[kPerLane];
+      TALLY_UNROLL
+      for (int j = 0; j < kPerLane; ++j) rows[j] = loads[S::kPasses * j + p];
+      share.passes[p] = fold_lanes<U, true>(task.op, rows, first, S::lane(p), kTile, pivot);
+    }
   }
   return share;
 }
 
-/// Tiles [begin, end) of a list. The result is in the warp's first thread.
+/// The groups of Share::kTiles tiles of a list that begin at `begin`, `begin` + stride, ... before `end`. Of a run, the
+/// result is in the warp's first thread. With a board, that thread leaves each group's result there, kRowWarps apart.
 template <class U, int kWidth, class Op, class T>
 TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_t list, std::int64_t begin,
-                                            std::int64_t end) {
+                                            std::int64_t end, std::int64_t stride = Share<kWidth>::kTiles,
+                                            typename U::Value* board = nullptr) {
   using S = Share<kWidth>;
   const T* x = task.list(list);
   const Compute<T> pivot = task.pivot(list);
@@ -116,25 +129,29 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
       merge_across<U, 1>(task.op, v, S::kPasses, kWarp);       // the other lanes of a pass, then the tiles
       merge_across<U, 1>(task.op, v, 1, S::kPasses);           // the passes
       mine = v[0];
-      if (!at_once) counter.push(mine);
+      if (board) {
+        if (threadIdx.x % kWarp == 0) *board = mine;
+        board += kRowWarps;
+      } else if (!at_once) {
+        counter.push(mine);
+      }
     }
   };
   // Two loops, so that the first one has no call in it, around which values would have to leave their registers.
-  const std::int64_t in_whole = (end < whole ? end : whole) - begin;
-  std::int64_t done = begin;
-  if (in_whole > 0) done += in_whole / S::kTiles * S::kTiles;
-  const int mine_of_round = static_cast<int>(threadIdx.x % kWarp) / S::kGroup;
-  for (std::int64_t tile = begin + mine_of_round; tile < done; tile += S::kTiles) {
-    ShareOfTile<U, kWidth> share = read_whole_tile<U, kWidth>(task, x, pivot, tile, dense);
+  const std::int64_t last_whole = (end < whole ? end : whole) - S::kTiles;
+  const int mine_of_group = static_cast<int>(threadIdx.x % kWarp) / S::kGroup;
+  std::int64_t group = begin;
+  for (; group <= last_whole; group += stride) {
+    ShareOfTile<U, kWidth> share = read_whole_tile<U, kWidth>(task, x, pivot, group + mine_of_group, dense);
     add(share);
   }
   TALLY_ROLLED
-  for (; done < end; done += S::kTiles) {
+  for (; group < end; group += stride) {
     ShareOfTile<U, kWidth> share;
     TALLY_UNROLL
     for (int p = 0; p < S::kPasses; ++p) share.passes[p] = U::nothing(task.op);
-    if (done + mine_of_round < end) {
-      const std::int64_t tile = done + mine_of_round;
+    const std::int64_t tile = group + mine_of_group;
+    if (tile < end) {
       if constexpr (U::heavy)
         share = read_any_tile<U, kWidth>(task, x, pivot, tile);
       else if (dense && (tile + 1) * kTile > task.n && task.n % kWidth == 0)
@@ -145,7 +162,7 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
     add(share);
   }
   if constexpr (U::any_order) merge_across<U, 1>(task.op, &mine, 1, kWarp);
-  return U::any_order || at_once ? mine : counter.finish();
+  return U::any_order || at_once || board ? mine : counter.finish();
 }
 
 template <class Op, class T>
@@ -154,12 +171,51 @@ TALLY_COLD PartialOf<Op, Compute<T>> exact_run_of_tiles(const Task<Op, T>& task,
   return run_of_tiles<Exact<Op, Compute<T>>, 1>(task, list, begin, end);
 }
 
-/// The last block of a list: the tree over what all its blocks have left, in the list's order.
+/// The values of a block's groups of tiles, which its warps leave each other to have them in order.
+template <class U> struct Board {
+  static constexpr bool pays = !U::any_order && !U::heavy && sizeof(typename U::Value) <= 8;  // measured
+  static constexpr int kSize = 1024;
+  alignas(16) unsigned char bytes[kSize * sizeof(typename U::Value)];
+};
+
+/// The tree over values [begin, begin + size) of which only the first `filled` of all are there; size is a power of
+/// two.
+template <class U, class Op>
+TALLY_DEVICE typename U::Value merge_board(const Op& op, const typename U::Value* board, int begin, int size,
+                                           int filled) {
+  WarpCounter<U, Op> counter(op);
+  typename U::Value value = U::nothing(op);
+  const int end = begin + size < filled ? begin + size : filled;
+  int at = begin + static_cast<int>(threadIdx.x % kWarp);
+  TALLY_ROLLED
+  for (int i = 0; i < size; i += kWarp, at += kWarp) {
+    value = at < end ? board[at] : U::nothing(op);
+    merge_across<U, 1>(op, &value, 1, size < kWarp ? size : kWarp);
+    if (size > kWarp) counter.push(value);
+  }
+  return size > kWarp ? counter.finish() : value;
+}
+
+/// The tree over what the warps of a block have left, then the tree over blocks is finished; in the first warp.
+template <class Op, class T>
+TALLY_DEVICE void store_total(const Task<Op, T>& task, std::int64_t list, PartialOf<Op, Compute<T>> total,
+                              PartialOf<Op, Compute<T>>* of_warp) {
+  using C = Compute<T>;
+  const int t = static_cast<int>(threadIdx.x % kWarp), w = static_cast<int>(threadIdx.x / kWarp);
+  const int warps = static_cast<int>(blockDim.x / kWarp);
+  total = across_partials<C>(task.op, total, kWarp);
+  if (t == 0) of_warp[w] = total;
+  __syncthreads();
+  if (w > 0) return;
+  total = across_partials<C>(task.op, t < warps ? of_warp[t] : Fold<Op, C>::nothing(task.op), warps);
+  if (t == 0) task.store(list, total);
+}
+
+/// The last block of a list: the tree over what all its blocks have left in memory, in the list's order.
 template <class Op, class T>
 TALLY_COLD void finish_rows(const Task<Op, T>& task, std::int64_t list, PartialOf<Op, Compute<T>>* of_warp) {
   using C = Compute<T>;
-  const int t = static_cast<int>(threadIdx.x % kWarp), w = static_cast<int>(threadIdx.x / kWarp);
-  const int warps = static_cast<int>(blockDim.x / kWarp), threads = static_cast<int>(blockDim.x);
+  const int threads = static_cast<int>(blockDim.x);
   const std::int64_t splits = task.plan.splits;
   const PartialOf<Op, C>* partials = task.partials + list * splits;
   PartialOf<Op, C> total = Fold<Op, C>::nothing(task.op);
@@ -169,66 +225,126 @@ TALLY_COLD void finish_rows(const Task<Op, T>& task, std::int64_t list, PartialO
     const std::int64_t chunk = power_of_two_at_least((splits + threads - 1) / threads);
     total = merge_memory<C>(task.op, partials, 1, threadIdx.x * chunk, chunk, splits);
   }
-  total = across_partials<C>(task.op, total, kWarp);
-  if (t == 0) of_warp[w] = total;
-  __syncthreads();
-  if (w > 0) return;
-  total = across_partials<C>(task.op, t < warps ? of_warp[t] : Fold<Op, C>::nothing(task.op), warps);
-  if (t == 0) task.store(list, total);
+  store_total(task, list, total, of_warp);
 }
 
+/// The same over what they send, as it arrives.
+template <class Op, class T>
+TALLY_COLD void receive_rows(const Task<Op, T>& task, std::int64_t list, PartialOf<Op, Compute<T>>* of_warp) {
+  using C = Compute<T>;
+  const int splits = static_cast<int>(task.plan.splits), mine = static_cast<int>(threadIdx.x);
+  const Mail mail = task.mail(list);
+  PartialOf<Op, C> total[1] = {Fold<Op, C>::nothing(task.op)};
+  if (mail.chunk == 1)
+    receive_partials<1>(mail, 0, mine < splits ? 1 : 0, total);
+  else
+    total[0] = merge_mail<C>(task.op, mail, splits);
+  if (splits > kWarp) return store_total(task, list, total[0], of_warp);
+  if (mine >= kWarp) return;
+  total[0] = across_partials<C>(task.op, total[0], kWarp);
+  if (mine == 0) task.store(list, total[0]);
+}
+
+/// What a warp of block number `block` is to do.
+struct PartOfRow {
+  int split;  ///< number of the block among those of its list
+  std::int64_t first_list, list, begin, end;
+
+  TALLY_DEVICE PartOfRow(const Plan& plan, std::int64_t n, unsigned block) {
+    const int w = static_cast<int>(threadIdx.x / kWarp), warps = static_cast<int>(blockDim.x / kWarp);
+    const int shared_by = plan.warps_per_list, shared_bits = 31 - __clz(shared_by);
+    const unsigned splits = static_cast<unsigned>(plan.splits);
+    split = splits == 1 ? 0 : static_cast<int>(block % splits);
+    first_list = splits == 1 ? std::int64_t{block} * (warps >> shared_bits) : block / splits;
+    list = first_list + (w >> shared_bits);
+    begin = (static_cast<std::int64_t>(split) * shared_by + (w & (shared_by - 1))) * plan.run;
+    const std::int64_t tiles = (n + kTile - 1) / kTile, past = begin + plan.run;
+    end = past < tiles ? past : tiles;
+  }
+};
+
 template <class Op, class T, int kWidth>
-__global__ void __launch_bounds__(256, Unit<Op, Compute<T>>::row_blocks(kWidth))
-    reduce_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
+__global__ void __launch_bounds__(256, sizeof(T) == 8 ? 2 : 3) reduce_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;
   using Partial = PartialOf<Op, C>;
-  const Plan& plan = task.plan;
   const int t = static_cast<int>(threadIdx.x % kWarp), w = static_cast<int>(threadIdx.x / kWarp);
-  const int warps = static_cast<int>(blockDim.x / kWarp), shared_by = plan.warps_per_list;
-  const int shared_bits = 31 - __clz(shared_by);
-  const unsigned splits = static_cast<unsigned>(plan.splits);
-  const unsigned split = splits == 1 ? 0 : blockIdx.x % splits;
-  const std::int64_t first_list =
-      splits == 1 ? static_cast<std::int64_t>(blockIdx.x) * (warps >> shared_bits) : blockIdx.x / splits;
-  const std::int64_t list = first_list + (w >> shared_bits);
-  const std::int64_t part = static_cast<std::int64_t>(split) * shared_by + (w & (shared_by - 1));
+  const std::int64_t run = task.plan.run;
+  // Which block begins last is asked for now and needed at the end.
+  unsigned begun = 0;
+  if (task.plan.splits > 1 && threadIdx.x == 0)
+    begun = gpu::count_start(task.tickets + PartOfRow(task.plan, task.n, blockIdx.x).list,
+                             static_cast<unsigned>(task.plan.splits - 1));
 
-  const std::int64_t tiles = (task.n + kTile - 1) / kTile, begin = part * plan.run;
-  Partial total = Fold<Op, C>::nothing(task.op);
-  if (list < task.lists && begin < tiles) {
-    const std::int64_t end = begin + plan.run < tiles ? begin + plan.run : tiles;
-    const auto value = run_of_tiles<U, kWidth>(task, list, begin, end);
-    total = U::pack(value);
-    if constexpr (U::checked)
-      if (task.n > U::longest || __any_sync(gpu::kAllLanes, t == 0 && !U::holds(value)))
-        total = exact_run_of_tiles(task, list, begin, end);
+  // A block that has one list reads its warps' parts together, group by group, so that it walks through memory in one
+  // piece. From the board each warp then takes what its part is worth.
+  constexpr int kTiles = Share<kWidth>::kTiles;
+  const bool together =
+      Board<U>::pays && task.plan.warps_per_list == kRowWarps && run > kTiles && run * kRowWarps <= Board<U>::kSize;
+  typename U::Value* board = nullptr;
+  if constexpr (Board<U>::pays)
+    if (together) board = reinterpret_cast<typename U::Value*>(gpu::shared<Board<U>>().bytes);
+  auto value = U::nothing(task.op);
+  {
+    const PartOfRow mine(task.plan, task.n, blockIdx.x);
+    std::int64_t begin = mine.begin, end = mine.end;
+    if (together) {
+      const std::int64_t tiles = (task.n + kTile - 1) / kTile, past = begin + (kRowWarps - w) * run;
+      begin -= w * (run - kTiles);
+      end = past < tiles ? past : tiles;
+    }
+    if (mine.list < task.lists && begin < end)
+      value = run_of_tiles<U, kWidth>(task, mine.list, begin, end, together ? kRowWarps * kTiles : kTiles,
+                                      together ? board + w : nullptr);
   }
+  if (together) {
+    const PartOfRow mine(task.plan, task.n, gpu::block_index_again());
+    __syncthreads();
+    const int size = static_cast<int>(run) / kTiles;
+    const std::int64_t left = (task.n + kTile - 1) / kTile - (mine.begin - w * run), most = kRowWarps * run;
+    const int filled = static_cast<int>((left < most ? left : most) + kTiles - 1) / kTiles;
+    value = merge_board<U>(task.op, board, w * size, size, filled);
+  }
+  Partial total = U::pack(value);
+  if constexpr (U::checked) {
+    if (task.n > U::longest || __any_sync(gpu::kAllLanes, t == 0 && !U::holds(value))) {
+      const PartOfRow mine(task.plan, task.n, gpu::block_index_again());
+      total = Fold<Op, C>::nothing(task.op);
+      if (mine.list < task.lists && mine.begin < mine.end)
+        total = exact_run_of_tiles(task, mine.list, mine.begin, mine.end);
+    }
+  }
+  const PartOfRow mine(task.plan, task.n, gpu::block_index_again());
+  const int shared_by = task.plan.warps_per_list;
   if (shared_by == 1) {
-    if (t == 0 && list < task.lists) store_seldom(task, list, total);
+    if (t == 0 && mine.list < task.lists) store_seldom(task, mine.list, total);
     return;
   }
 
   struct Shared {
-    alignas(16) unsigned char warps[8 * sizeof(Partial)];
+    alignas(16) unsigned char warps[kRowWarps * sizeof(Partial)];
     bool last;
   };
   Shared& shared = gpu::shared<Shared>();
   Partial* of_warp = reinterpret_cast<Partial*>(shared.warps);
+  const std::int64_t splits = task.plan.splits;
   if (t == 0) of_warp[w] = total;
+  if (threadIdx.x == 0) shared.last = splits > 1 && begun == static_cast<unsigned>(splits - 1);
   __syncthreads();
   if (w == 0) {
+    const int warps = static_cast<int>(blockDim.x / kWarp), shared_bits = 31 - __clz(shared_by);
     total = across_partials<C>(task.op, t < warps ? of_warp[t] : Fold<Op, C>::nothing(task.op), shared_by);
-    const std::int64_t mine = first_list + (t >> shared_bits);
-    if (t < warps && (t & (shared_by - 1)) == 0 && mine < task.lists) {
+    const std::int64_t list = mine.first_list + (t >> shared_bits);
+    if (t < warps && (t & (shared_by - 1)) == 0 && list < task.lists) {
       if (splits == 1)
-        store_seldom(task, mine, total);
+        store_seldom(task, list, total);
       else
-        task.partials[mine * splits + split] = total;
+        send_partial(task.mail(list), mine.split, total);
     }
   }
-  if (splits == 1 || !is_last_block(task.tickets + list, splits, shared.last)) return;
-  finish_rows(task, list, of_warp);
+  if (!shared.last) return;
+  __syncthreads();  // its own partial result is sent, too
+  receive_rows(task, mine.list, of_warp);
 }
 
 }  // namespace tally::cuda_loops

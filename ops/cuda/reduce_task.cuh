@@ -61,17 +61,27 @@ template <class U, bool kFull, int kWidth, int kRows, class Op, class T>
 TALLY_DEVICE typename U::Value fold_lanes(const Op& op, const gpu::Vector<T, kWidth> (&rows)[kRows], std::int64_t first,
                                           int lane, int count, Compute<T> pivot) {
   using C = Compute<T>;
-  typename U::Value v[kWidth];
-  TALLY_UNROLL
-  for (int k = 0; k < kWidth; ++k) {
-    C x[kPerLane] = {};
+  if constexpr (kFull && kWidth > 1 && kRows == kPerLane && has_lanes<U, Op, C>) {
+    C x[kWidth][kPerLane];
     TALLY_UNROLL
-    for (int j = 0; j < kRows; ++j) x[j] = convert<C>(rows[j][k]);
-    v[k] =
-        U::template lane<kRows>(op, x, kFull ? kRows : lane_length<kRows>(count - lane - k), first + lane + k, pivot);
+    for (int k = 0; k < kWidth; ++k) {
+      TALLY_UNROLL
+      for (int j = 0; j < kPerLane; ++j) x[k][j] = convert<C>(rows[j][k]);
+    }
+    return U::lanes(op, x);
+  } else {
+    typename U::Value v[kWidth];
+    TALLY_UNROLL
+    for (int k = 0; k < kWidth; ++k) {
+      C x[kPerLane] = {};
+      TALLY_UNROLL
+      for (int j = 0; j < kRows; ++j) x[j] = convert<C>(rows[j][k]);
+      v[k] =
+          U::template lane<kRows>(op, x, kFull ? kRows : lane_length<kRows>(count - lane - k), first + lane + k, pivot);
+    }
+    merge_within<U, kWidth>(op, v);
+    return v[0];
   }
-  merge_within<U, kWidth>(op, v);
-  return v[0];
 }
 
 template <class Op, class T> struct Task {
@@ -89,6 +99,13 @@ template <class Op, class T> struct Task {
   Op op;
   Walk<1> kept, reduced;
 
+  /// Where the blocks of a long row leave their partial results: behind the tickets.
+  TALLY_DEVICE Mail mail(std::int64_t o) const {
+    std::uint64_t* words = reinterpret_cast<std::uint64_t*>(tickets + (plan.tickets + 1) / 2 * 2);
+    const Mail of_first(words, static_cast<int>(plan.splits), plan.threads);
+    return {words + o * of_first.threads * of_first.chunk * kMailWords<Partial>, static_cast<int>(plan.splits),
+            plan.threads};
+  }
   TALLY_DEVICE const T* list(std::int64_t o) const {
     return x + (list_step != 0 || o == 0 ? o * list_step : offset(kept, o));
   }

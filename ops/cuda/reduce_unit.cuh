@@ -40,9 +40,8 @@ template <class Op, class C> struct Exact {
   static constexpr bool checked = false;  ///< whether there are values for which `holds` says no
   static constexpr bool heavy = kHeavy<Op, C>;
   static constexpr std::int64_t longest = INT64_MAX;  ///< list that it can do
-  /// Blocks that a multiprocessor is to hold of the kernels for long rows and for slabs: measured, as what they trade
+  /// Blocks that a multiprocessor is to hold of the kernel for slabs: measured, as what they trade
   /// (loads under way for registers) is not to be read off.
-  static constexpr int row_blocks(int) { return 3; }
   static constexpr int column_blocks(int) { return heavy ? 4 : 3; }
 
   TALLY_DEVICE static Value nothing(const Op& op) { return F::nothing(op); }
@@ -52,7 +51,9 @@ template <class Op, class C> struct Exact {
     return count > 0 ? F::some(F::lane(op, x, count, first, pivot)) : F::nothing(op);
   }
   // Optional: neighbours(op, x, count, first), the tree over kPerLane neighbouring lanes of one element each, of which
-  // the first `count` exist, maybe none.
+  // the first `count` exist, maybe none. lanes(op, x), the tree over the neighbouring, whole lanes x[0], x[1], ...
+  // share<kWidth, kStep>(op, x, first), where merges have any order, all of x: element i of it is number
+  // first + i / kWidth * kStep + i % kWidth of the list.
   TALLY_DEVICE static Value merge(const Op& op, const Value& a, const Value& b) { return F::merge(op, a, b); }
   TALLY_DEVICE static bool holds(const Value&) { return true; }
   TALLY_DEVICE static Value unpack(const Value& partial) { return partial; }
@@ -62,6 +63,15 @@ template <class Op, class C> struct Exact {
 template <class U, class Op, class C>
 concept has_neighbours = requires(const Op& op, const C (&x)[kPerLane]) {
   U::neighbours(op, x, 1, 0);
+};
+
+template <class U, class Op, class C>
+concept has_lanes = requires(const Op& op, const C (&x)[2][kPerLane]) {
+  U::lanes(op, x);
+};
+template <class U, class Op, class C>
+concept has_share = requires(const Op& op, const C (&x)[kPerLane]) {
+  U::template share<1, 1>(op, x, std::int64_t{});
 };
 
 template <class Op, class C> struct UnitOf { using type = Exact<Op, C>; };

@@ -1,70 +1,24 @@
-// The quick side of softmax in float: the bits of core/math and of LogSumExp in fewer instructions, for rows whose
-// maximum is finite or NaN. Other rows are done again with all the op's care.
+// The quick side of softmax in float: the bits of core/math in fewer instructions, for rows whose maximum is finite or
+// NaN. Other rows are done again with all the op's care.
 #pragma once
 
 #include <cmath>
 
 #include <tally/ops/row_ops.h>
 #include <tally/ops/cuda/reduce_quick.cuh>
+#include <tally/ops/cuda/reduce_quick_exp.cuh>
 
 namespace tally::cuda_loops {
 
 /// The columns' weights and biases of W neighbours; 0 where there are none.
 template <class C, int W> struct ColumnRun { C weight[W], bias[W]; };
 
-/// math::exp(d) · 2^kUp before its one rounding, for d <= 0 that keep this normal; of NaN it is anything. Products with
-/// n are exact, so they may be fused; the power of two is added to the exponent, high enough that it stays normal.
-template <int kUp> TALLY_DEVICE float raised_exp(float d) {
-  using Constants = math::detail::ExpConstants<float>;
-  constexpr float kShift = math::detail::kShifter<float> + kUp;
-  const float shifted = d * static_cast<float>(1.4426950408889634) + kShift, n = shifted - kShift;
-  const float head = std::fma(-n, Constants::kLn2High, d), low = n * Constants::kLn2Low, r = head - low;
-  const float y = 1 + (head + (r * r * math::detail::exp_tail(r) - low));
-  return math::bit_cast<float>(math::to_bits(y) + (math::to_bits(shifted) << 23));
-}
-TALLY_DEVICE float exp_of_at_most_0(float d) {
-  return raised_exp<64>(gpu::max_or_nan(d, math::detail::ExpConstants<float>::kLowest)) * 0x1p-64f;
-}
-
-/// LogSumExp. With a maximum of -inf or NaN the sum is any number; of the maxima an infinite one does not hold.
-struct QuickLogSumExp {
-  using Op = LogSumExp;
-  using Value = LogSumExp::Shifted<float>;
-  static constexpr bool any_order = false, checked = true, heavy = false;
-
-  TALLY_DEVICE static Value nothing(const Op&) { return {-math::infinity<float>(), 0}; }
-  template <int kRows>
-  TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t, float) {
-    if (count <= 0) return nothing(op);
-    if constexpr (kRows == 1) {
-      return {x[0], 1};
-    } else {
-      float max = x[0];
-      TALLY_UNROLL
-      for (int j = 1; j < kPerLane; ++j)
-        if (j < count) max = gpu::max_or_nan(max, x[j]);
-      const float from = max == -math::infinity<float>() ? 0.0f : max;
-      float sum = exp_of_at_most_0(x[0] - from);
-      TALLY_UNROLL
-      for (int j = 1; j < kPerLane; ++j)
-        if (j < count) sum = sum + exp_of_at_most_0(x[j] - from);
-      return {max, sum};
-    }
-  }
-  TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
-    const bool b_leads = a.max < b.max;
-    const float leading = b_leads ? b.sum : a.sum, other = b_leads ? a.sum : b.sum;
-    const float apart = a.max == b.max ? 0.0f : -math::abs(a.max - b.max);
-    return {gpu::max_or_nan(a.max, b.max), leading + other * exp_of_at_most_0(apart)};
-  }
+/// What threads reduce a row in. Where a map follows, a maximum of -inf does not hold either.
+struct QuickRowLogSumExp : QuickLogSumExp {
   TALLY_DEVICE static bool holds(const Value& a) { return !math::isinf(a.max); }
-  TALLY_DEVICE static Value unpack(const Value& a) { return a; }
-  TALLY_DEVICE static Value pack(const Value& a) { return {a.max, math::isnan(a.max) ? a.max : a.sum}; }
 };
-
-/// What threads reduce a row in.
 template <class R, class E> struct RowUnitOf { using type = Unit<R, E>; };
-template <> struct RowUnitOf<LogSumExp, float> { using type = QuickLogSumExp; };
+template <> struct RowUnitOf<LogSumExp, float> { using type = QuickRowLogSumExp; };
 template <class Op, class C>
 using RowUnit = typename RowUnitOf<typename Op::Reduction, typename Op::template Element<C>>::type;
 

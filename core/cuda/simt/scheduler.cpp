@@ -8,6 +8,7 @@
 #include <numeric>
 #include <thread>
 
+#include <tally/core/cuda/blocks.h>
 #include <tally/core/cuda/simt/block.h>
 #include <tally/core/cuda/simt/device.h>
 
@@ -154,6 +155,12 @@ void fence() {
 #endif
   release(&meeting_point);
   acquire(&meeting_point);
+}
+
+void look_again(unsigned looked) {
+  Untracked untracked;
+  if (looked > 1u << 25) current_block->fail("waits for what no other block stores", Where{});
+  std::this_thread::yield();
 }
 
 int lane_index() { return static_cast<int>(current_block->lane()); }
