@@ -16,30 +16,34 @@ namespace {
 // graph behind one of them.
 bool owns(const Tensor& from, const TensorBody* body) {
   std::unordered_set<const void*> seen;
-  std::vector<const TensorBody*> bodies{&from.body()};
   std::vector<const Node*> nodes;
-  const auto visit = [&](const Tensor& tensor) {
-    if (tensor.defined() && seen.insert(&tensor.body()).second) bodies.push_back(&tensor.body());
-  };
+  std::vector<const TensorBody*> bodies;  // that have a gradient, as few have
   const auto visit_node = [&](const Node* node) {
     if (node && seen.insert(node).second) nodes.push_back(node);
   };
+  const auto finds = [&](const Tensor& tensor) {
+    if (!tensor.defined()) return false;
+    const TensorBody& one = tensor.body();
+    if (one.grad.defined() && seen.insert(&one).second) bodies.push_back(&one);
+    visit_node(one.node.get());
+    return &one == body;
+  };
+  if (finds(from)) return true;
   while (!bodies.empty() || !nodes.empty()) {
     if (!bodies.empty()) {
       const TensorBody* one = bodies.back();
       bodies.pop_back();
-      if (one == body) return true;
-      visit(one->grad);
-      visit_node(one->node.get());
-    } else {
-      const Node* node = nodes.back();
-      nodes.pop_back();
-      for (const Edge& edge : node->inputs) {
-        visit(edge.leaf);
-        visit_node(edge.node.get());
-      }
-      for (const SavedTensor& saved : node->saved()) visit(saved.tensor);
+      if (finds(one->grad)) return true;
+      continue;
     }
+    const Node* node = nodes.back();
+    nodes.pop_back();
+    for (const Edge& edge : node->inputs) {
+      if (finds(edge.leaf)) return true;
+      visit_node(edge.node.get());
+    }
+    for (const SavedTensor& saved : node->saved())
+      if (finds(saved.tensor)) return true;
   }
   return false;
 }
