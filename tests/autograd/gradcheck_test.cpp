@@ -321,6 +321,31 @@ TEST(GradCheck, FindsAGrossFaultInFloat32) {
   EXPECT_EQ(gradcheck(f, {input()}).wrong, 6);
 }
 
+// float32 inputs moved by powers of two stay among float32's numbers, or within one of float16's steps: what is rounded
+// to them seems exact there, or flat.
+TEST(GradCheck, FindsAGradientLostWhereForwardRounds) {
+  Generator generator(4);
+  const auto draw = [&] {
+    Tensor x = empty({5}, {.dtype = float32});
+    fill_normal(x, generator);
+    return x;
+  };
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Tensor x = draw(), y = draw();
+    const auto lost = [](DType dtype) {
+      return [dtype](const Tensor& x, const Tensor& y) { return x.detach().to(dtype).to(float64) * y; };
+    };
+    EXPECT_EQ(gradcheck(lost(float32), {x, y}, {.seed = seed}).wrong, 5);
+    const GradCheck half = gradcheck(lost(float16), {x, y}, {.seed = seed});
+    EXPECT_LE(half.right, 5) << half.explain();  // those of y
+    const GradCheck largest = gradcheck([](const Tensor& x) { return max(x.detach().to(float32)) + 0 * sum(x); }, {x});
+    EXPECT_EQ(largest.wrong, 1) << largest.explain();
+    const GradCheck right = gradcheck([](const Tensor& x, const Tensor& y) { return x.to(float32) * y.to(float32); },
+                                      {x, y}, {.seed = seed});
+    EXPECT_EQ(right.wrong, 0) << right.explain();
+  }
+}
+
 // Steps in place of slopes: the values cannot tell, and say why.
 TEST(GradCheck, HalfInsideForwardIsInconclusive) {
   const auto check = [](const char* name, auto f, const Tensor& x) {
