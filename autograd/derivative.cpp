@@ -174,7 +174,7 @@ double measure_noise_close(const std::function<double(double)>& f, double scale,
 }
 
 double measure_steps(const std::function<double(double)>& f, double scale) {
-  constexpr int intervals = 16, halvings = 16, several = 4;
+  constexpr int intervals = 16, halvings = 22, several = 4;
   int found = 0;
   double highest = 0;
   for (int i = 0; i < intervals; ++i) {
@@ -189,7 +189,7 @@ double measure_steps(const std::function<double(double)>& f, double scale) {
       (is_lower ? above : below) = value;
     }
     const double height = std::abs(above - below);
-    if (!(height > whole / 1024)) continue;
+    if (!(height > whole / 65536)) continue;
     ++found;
     highest = std::max(highest, height);
   }
