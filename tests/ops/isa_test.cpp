@@ -155,6 +155,14 @@ TEST(InstructionSets, AgreeOnEveryKindOfValue) {
     }
 }
 
+// More rows than a vector has places, which share a tree, and some over.
+TEST(InstructionSets, AgreeOnRowsThatEndTogether) {
+  for (const Values& values : kValues)
+    for (const std::int64_t n : {1, 7, 40, 64, 130, 300})
+      for (const DType dtype : {float32, float64})
+        expect_equal_bits(changed(normal({37, n}, dtype, 7), values.f), 1, values.name);
+}
+
 TEST(InstructionSets, AgreeOnManyTiles) { expect_equal_bits(normal({300'001}, float32, 5), {}, "normal"); }
 
 TEST(InstructionSets, AgreeOnHalvesAndViews) {
