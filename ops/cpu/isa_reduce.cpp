@@ -73,8 +73,8 @@ template <class Op> struct FullTile {
       acc[k] = Op::lane([=](int j) TALLY_LAMBDA { return load(x + kLanes * j + W * k); }, written_out<kPerLane>(), ends,
                         pivot, bad);
     });
-    int left = K / 2, n = kPerLane;
-    steps(0, written_out<K - 1>(), [&, k = 0](int) mutable TALLY_LAMBDA {
+    int left = K / 2, n = kPerLane, k = 0;
+    steps(0, written_out<K - 1>(), [&](int) TALLY_LAMBDA {
       acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], equal_weight<C>(n), bad);
       if (++k < left) return;
       k = 0;
@@ -149,8 +149,8 @@ template <class Op, int Vectors> struct PartTile {
             },
             plan.rows, ends, pivot, bad);
     });
-    int left = vectors / 2;
-    steps(0, one_less(vectors), [&, k = 0](int number) mutable TALLY_LAMBDA {
+    int left = vectors / 2, k = 0;
+    steps(0, one_less(vectors), [&](int number) TALLY_LAMBDA {
       acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], plan.weights[Op::kCounts ? number : 0], bad);
       if (++k < left) return;
       k = 0;

@@ -49,7 +49,7 @@ template <class Op, class C> void map_rows(const Op& op, const RowCall& call) {
   const Reduction reduction;
   const OpLoops<C> loops = loops_of<Reduction, C>(reduction);
   const auto loop = detail::IsaLoops::best<Map<Op, C>, C, C, 3>();
-  const auto [rows, n] = call.shape;
+  const std::int64_t rows = call.shape.rows, n = call.shape.n;
   const Source<C> x(call.inputs[0]);
   const Writer<C> write = writer<C>(call.out.dtype());
   const std::int64_t x_step = row_step(call.inputs[0], call.shape);
@@ -80,7 +80,7 @@ template <class Op, class C> void map_rows(const Op& op, const RowCall& call) {
     if (!x.direct) write(converted, count * n, to, 1);
   };
   parallel_for((rows + together - 1) / together, std::max<std::int64_t>(1, loops.grain / (n * together)),
-               [&, rows = rows](std::int64_t begin, std::int64_t end) {
+               [&](std::int64_t begin, std::int64_t end) {
                  std::vector<C> converted(x.direct ? 0 : static_cast<std::size_t>(n * together));
                  std::vector<Acc> accumulators(static_cast<std::size_t>(together));
                  for (std::int64_t first = begin * together; first < std::min(rows, end * together); first += together)
