@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct FamilyOp {
 
   bool takes(std::int64_t n) const { return n <= longest && !(name == "topk" && n < 2); }
 };
+inline std::ostream& operator<<(std::ostream& out, const FamilyOp& op) { return out << op.name; }
 
 namespace detail {
 
@@ -159,6 +161,13 @@ inline const std::vector<FamilyOp>& functions() {
       {"pow", [](T x) { return List{pow(abs(x), x)}; }},
       {"div", [](T x) { return List{div(x, 3 + abs(x))}; }},
   };
+  return ops;
+}
+
+/// All whose bits are promised.
+inline std::vector<FamilyOp> promised() {
+  std::vector<FamilyOp> ops = family();
+  ops.insert(ops.end(), functions().begin(), functions().end());
   return ops;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct ReduceCase {
   bool gradient = true;
   bool reads_x = true;  // the gradient depends on the elements
 };
+inline std::ostream& operator<<(std::ostream& out, const ReduceCase& op) { return out << op.name; }
 
 inline const std::vector<ReduceCase>& reduce_cases() {
   namespace ref = reference;
@@ -105,6 +107,13 @@ inline const std::vector<ReduceCase>& reduce_cases() {
                    [](const List& x) { return std::max(1.0, std::abs(ref::logsumexp(x))); }, true});
     return all;
   }();
+  return cases;
+}
+
+inline std::vector<ReduceCase> differentiable_cases() {
+  std::vector<ReduceCase> cases;
+  for (const ReduceCase& op : reduce_cases())
+    if (op.gradient) cases.push_back(op);
   return cases;
 }
 

@@ -22,13 +22,17 @@ using test::reference::kNan;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
+Tensor draw(const Shape& shape, std::uint64_t seed, const Options& options) {
+  Generator generator(seed);
+  Tensor x = empty(shape, {.dtype = float64});
+  fill_normal(x, generator);
+  return x.to(options.dtype).to(options.device);
+}
+
 class ReduceGradient : public test::OnDevice {
  protected:
   Tensor draw(const Shape& shape, std::uint64_t seed, DType dtype = float64) const {
-    Generator generator(seed);
-    Tensor x = empty(shape, {.dtype = float64});
-    fill_normal(x, generator);
-    return x.to(dtype).to(device());
+    return tally::draw(shape, seed, on(dtype));
   }
   Tensor leaf(std::initializer_list<double> values, DType dtype = float32) const {
     return tensor(values, {.dtype = dtype, .device = device(), .requires_grad = true});
@@ -45,25 +49,34 @@ class ReduceGradient : public test::OnDevice {
 };
 TALLY_TEST_ON_DEVICES(ReduceGradient);
 
+/// Each reduction that has a gradient.
+class ReduceGradientOf : public test::OnDeviceWith<ReduceCase> {
+ protected:
+  Tensor draw(const Shape& shape, std::uint64_t seed, DType dtype = float64) const {
+    return tally::draw(shape, seed, on(dtype));
+  }
+  Tensor run(const Tensor& x, const Dims& dims, KeepDim keep = {}) const { return which().run(x, dims, keep); }
+};
+TALLY_TEST_ON_DEVICES_WITH(ReduceGradientOf, ::testing::ValuesIn(test::differentiable_cases()));
+
 std::vector<Dims> subsets() { return {{}, {0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}, {0, 1, 2}}; }
 
-TEST_P(ReduceGradient, FirstOrder) {
+TEST_P(ReduceGradientOf, FirstOrder) {
   const Tensor x = draw({2, 3, 4}, 1);
-  for (const ReduceCase& op : reduce_cases()) {
-    if (!op.gradient) continue;
-    for (const Dims& dims : subsets())
-      EXPECT_THAT([&](const Tensor& x) { return op.run(x, dims, {}); }, PassesGradCheck(x)) << op.name;
-    EXPECT_THAT([&](const Tensor& x) { return op.run(x, 1, keepdim); }, PassesGradCheck(x)) << op.name;
-  }
+  for (const Dims& dims : subsets()) EXPECT_THAT([&](const Tensor& x) { return run(x, dims); }, PassesGradCheck(x));
+  EXPECT_THAT([&](const Tensor& x) { return run(x, 1, keepdim); }, PassesGradCheck(x));
 }
 
-TEST_P(ReduceGradient, SecondOrder) {
-  const Tensor x = draw({2, 3, 2}, 2);
-  for (const ReduceCase& op : reduce_cases()) {
-    if (!op.gradient) continue;
-    for (const Dims& dims : {Dims{}, Dims{1}, Dims{0, 2}})
-      EXPECT_THAT([&](const Tensor& x) { return op.run(x, dims, {}); }, PassesGradGradCheck(x)) << op.name;
-  }
+TEST_P(ReduceGradientOf, SecondOrder) {
+  EXPECT_THAT([&](const Tensor& x) { return run(x, {}); }, PassesGradGradCheck(draw({2, 3, 2}, 2)));
+}
+
+TEST_P(ReduceGradientOf, SecondOrderOfTheMiddleDim) {
+  EXPECT_THAT([&](const Tensor& x) { return run(x, 1); }, PassesGradGradCheck(draw({2, 3, 2}, 2)));
+}
+
+TEST_P(ReduceGradientOf, SecondOrderOfTwoDims) {
+  EXPECT_THAT([&](const Tensor& x) { return run(x, {0, 2}); }, PassesGradGradCheck(draw({2, 3, 2}, 2)));
 }
 
 TEST_P(ReduceGradient, ThirdOrderOfProd) {
@@ -74,13 +87,10 @@ TEST_P(ReduceGradient, ThirdOrderOfProd) {
   EXPECT_THAT(first, PassesGradGradCheck(draw({5}, 3)));
 }
 
-TEST_P(ReduceGradient, LongLists) {
-  for (const ReduceCase& op : reduce_cases()) {
-    if (!op.gradient) continue;
-    const Tensor x = op.name == "prod" ? 1 + draw({2, 1100}, 4) * 0.01 : draw({2, 1100}, 4);
-    const auto check = gradcheck([&](const Tensor& x) { return op.run(x, 1, {}); }, {x}, {.max_entries = 12});
-    EXPECT_TRUE(check.ok()) << op.name << "\n" << check.explain();
-  }
+TEST_P(ReduceGradientOf, LongLists) {
+  const Tensor x = which().name == "prod" ? 1 + draw({2, 1100}, 4) * 0.01 : draw({2, 1100}, 4);
+  const auto check = gradcheck([&](const Tensor& x) { return run(x, 1); }, {x}, {.max_entries = 12});
+  EXPECT_TRUE(check.ok()) << check.explain();
 }
 
 TEST_P(ReduceGradient, PairsShareOneWalk) {
@@ -96,28 +106,25 @@ TEST_P(ReduceGradient, PairsShareOneWalk) {
   EXPECT_FALSE(max_with_index(draw({3}, 5).requires_grad_()).indices.requires_grad());
 }
 
-TEST_P(ReduceGradient, LayoutChangesNoBit) {
+TEST_P(ReduceGradientOf, LayoutChangesNoBit) {
   for (const DType dtype : {float32, float16, bfloat16}) {
     const Tensor x = draw({3, 1100}, 6, dtype);
-    for (const ReduceCase& op : reduce_cases()) {
-      if (!op.gradient) continue;
-      for (const std::int64_t dim : {0, 1}) {
-        const auto of = [&](const Tensor& x) {
-          const Tensor leaf = x.detach().requires_grad_();
-          test::poison_like(x);
-          const Tensor y = op.run(leaf, dim, {});
-          return grad({y}, {leaf}, {draw(y.shape(), 7, dtype)})[0].contiguous();
-        };
-        const Tensor expected = of(x);
-        for (const test::Layout& layout : test::layouts(x))
-          EXPECT_THAT(of(layout.tensor), BitEqual(expected)) << op.name << " " << layout.name;
-      }
+    for (const std::int64_t dim : {0, 1}) {
+      const auto of = [&](const Tensor& x) {
+        const Tensor leaf = x.detach().requires_grad_();
+        test::poison_like(x);
+        const Tensor y = run(leaf, dim);
+        return grad({y}, {leaf}, {draw(y.shape(), 7, dtype)})[0].contiguous();
+      };
+      const Tensor expected = of(x);
+      for (const test::Layout& layout : test::layouts(x))
+        EXPECT_THAT(of(layout.tensor), BitEqual(expected)) << name_of(dtype) << " " << layout.name;
     }
   }
 }
 
 // Of a view that is a small part of what it lies in, two-byte floats are converted one by one.
-TEST_P(ReduceGradient, FewColumnsOfAWideTwoByteTensor) {
+TEST_P(ReduceGradientOf, FewColumnsOfAWideTwoByteTensor) {
   for (const DType dtype : {float16, bfloat16}) {
     const Tensor wide = draw({40, 50}, 3, dtype);
     const Tensor view[] = {narrow(wide, 1, 7, 2),
@@ -127,31 +134,26 @@ TEST_P(ReduceGradient, FewColumnsOfAWideTwoByteTensor) {
                            narrow(wide, 1, 49, 1),
                            expand(narrow(wide, 1, 7, 1), {40, 5}),
                            expand(reshape(narrow(wide, 1, 7, 1), {40, 1, 1}), {40, 3, 2})};
-    for (const Tensor& x : view)
-      for (const ReduceCase& op : reduce_cases()) {
-        if (!op.gradient) continue;
-        const auto gradient_of = [&](const Tensor& x) {
-          const Tensor leaf = x.detach().requires_grad_();
-          return grad({sum(op.run(leaf, 0, {}))}, {leaf})[0];
-        };
-        EXPECT_THAT(gradient_of(x), BitEqual(gradient_of(x.clone()))) << op.name << " " << to_string(x.strides());
-      }
+    for (const Tensor& x : view) {
+      const auto gradient_of = [&](const Tensor& x) {
+        const Tensor leaf = x.detach().requires_grad_();
+        return grad({sum(run(leaf, 0))}, {leaf})[0];
+      };
+      EXPECT_THAT(gradient_of(x), BitEqual(gradient_of(x.clone()))) << name_of(dtype) << " " << to_string(x.strides());
+    }
   }
 }
 
-TEST_P(ReduceGradient, RecordedAndFusedAgree) {
+TEST_P(ReduceGradientOf, RecordedAndFusedAgree) {
   for (const DType dtype : {float64, float32, float16}) {
     const Tensor x = draw({3, 5}, 8, dtype).requires_grad_();
     const double rtol = dtype == float64 ? 1e-13 : dtype == float32 ? 1e-5 : 4e-3;
-    for (const ReduceCase& op : reduce_cases()) {
-      if (!op.gradient) continue;
-      for (const Dims& dims : {Dims{}, Dims{0}, Dims{1}}) {
-        const auto of = [&](bool create_graph) {
-          const Tensor y = op.run(x, dims, {});
-          return grad({y}, {x}, {ones(y.shape(), on(dtype)) * 1.5}, {.create_graph = create_graph})[0].detach();
-        };
-        EXPECT_THAT(of(true), AllClose(of(false), rtol, rtol)) << op.name << " " << name_of(dtype);
-      }
+    for (const Dims& dims : {Dims{}, Dims{0}, Dims{1}}) {
+      const auto of = [&](bool create_graph) {
+        const Tensor y = run(x, dims);
+        return grad({y}, {x}, {ones(y.shape(), on(dtype)) * 1.5}, {.create_graph = create_graph})[0].detach();
+      };
+      EXPECT_THAT(of(true), AllClose(of(false), rtol, rtol)) << name_of(dtype);
     }
   }
 }
@@ -298,35 +300,43 @@ TEST_P(ReduceGradient, ProdOfExtremeFactors) {
   EXPECT_TRUE(std::isnan(with_nan[1]));
 }
 
-TEST_P(ReduceGradient, SecondOrderOfProdOfExtremeFactors) {
-  // Powers of two, so a product is a sum of exponents; the order of the factors does not matter, what they make
-  // together on the way does not either.
+struct Powers {
+  const char* name;
+  std::vector<int> exponents;
+};
+std::ostream& operator<<(std::ostream& out, const Powers& powers) { return out << powers.name; }
+
+class ReduceGradientOfPowers : public test::OnDeviceWith<Powers> {};
+TALLY_TEST_ON_DEVICES_WITH(ReduceGradientOfPowers, ::testing::Values(Powers{"there and back", {100, -100, 100, -100}},
+                                                                     Powers{"over and back", {100, 100, -100, -100, 7}},
+                                                                     Powers{"under and back", {-80, -80, 90, 0, 60}},
+                                                                     Powers{"over", {120, 120, 120, -120, -120}},
+                                                                     Powers{"with the least", {-149, 127, 127, -140}},
+                                                                     Powers{"under", {40, -149, -149}}));
+
+TEST_P(ReduceGradientOfPowers, SecondOrderOfProd) {
+  // A product is a sum of exponents; the order of the factors does not matter, what they make together on the way does
+  // not either.
   const auto power = [](int e) { return e > 127 ? kInf : e < -149 ? 0 : std::ldexp(1.0, e); };
-  for (const std::vector<int>& e : {std::vector{100, -100, 100, -100},
-                                    {100, 100, -100, -100, 7},
-                                    {-80, -80, 90, 0, 60},
-                                    {120, 120, 120, -120, -120},
-                                    {-149, 127, 127, -140},
-                                    {40, -149, -149}}) {
-    std::vector<double> values;
-    int all = 0;
-    for (const int one : e) {
-      values.push_back(power(one));
-      all += one;
-    }
-    const int g = -30;
-    const Tensor x = tensor(values).to(float32).to(device()).requires_grad_();
-    const Tensor upstream = full({}, power(g), on()).requires_grad_();
-    const Tensor first = grad({prod(x)}, {x}, {upstream}, {.create_graph = true})[0];
-    const std::vector<double> slopes = first.to_vector<double>();
-    for (std::size_t i = 0; i < e.size(); ++i) {
-      EXPECT_EQ(slopes[i], power(g + all - e[i])) << i;
-      const auto row =
-          grad({select(first, 0, static_cast<std::int64_t>(i))}, {x, upstream}, {}, {.retain_graph = true});
-      for (std::size_t j = 0; j < e.size(); ++j)
-        EXPECT_EQ(row[0].to_vector<double>()[j], i == j ? 0 : power(g + all - e[i] - e[j])) << i << " " << j;
-      EXPECT_EQ(row[1].item<double>(), power(all - e[i])) << i;
-    }
+  const std::vector<int>& e = which().exponents;
+  std::vector<double> values;
+  int all = 0;
+  for (const int one : e) {
+    values.push_back(power(one));
+    all += one;
+  }
+  const int g = -30;
+  const Tensor x = tensor(values).to(float32).to(device()).requires_grad_();
+  const Tensor upstream = full({}, power(g), on()).requires_grad_();
+  const Tensor first = grad({prod(x)}, {x}, {upstream}, {.create_graph = true})[0];
+  const std::vector<double> slopes = first.to_vector<double>();
+  for (std::size_t i = 0; i < e.size(); ++i) {
+    EXPECT_EQ(slopes[i], power(g + all - e[i])) << i;
+    const auto row = grad({select(first, 0, static_cast<std::int64_t>(i))}, {x, upstream}, {}, {.retain_graph = true});
+    const std::vector<double> of_factors = row[0].to_vector<double>();
+    for (std::size_t j = 0; j < e.size(); ++j)
+      EXPECT_EQ(of_factors[j], i == j ? 0 : power(g + all - e[i] - e[j])) << i << " " << j;
+    EXPECT_EQ(row[1].item<double>(), power(all - e[i])) << i;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <tally/core/raw.h>
 #include <tally/ops/reduce_backend.h>
 #include <tally/ops/results.h>
+#include <tally/tests/support/devices.h>
 #if defined(TALLY_WITH_CUDA)
 #include <tally/ops/cuda/reduce_plan.h>
 #endif
@@ -197,8 +198,7 @@ class ReduceParity : public testing::Test {
 };
 
 class ReduceParityOf : public ReduceParity, public testing::WithParamInterface<DType> {};
-INSTANTIATE_TEST_SUITE_P(, ReduceParityOf, testing::ValuesIn(kDTypes),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+INSTANTIATE_TEST_SUITE_P(, ReduceParityOf, testing::ValuesIn(kDTypes), test::CaseName());
 
 constexpr std::int64_t kLengths[] = {0,  1,   2,   3,   4,   5,    7,    8,    31,   33,
                                      64, 127, 128, 129, 300, 1023, 1024, 1025, 2049, 5 * 1024};
@@ -280,20 +280,26 @@ TEST_F(ReduceParity, GradientsOfLongLists) {
 
 // Where squares, products and deviations leave float's range, where only some of a list's elements do, and the borders
 // between what quick units and vector loops take and what they leave.
-TEST_F(ReduceParity, EveryPartOfTheRange) {
-  for (const int exponent : {-140, -115, -80, -62, -50, -35, -20, 20, 45, 57, 62, 100})
-    for (const int one_in : {1, 3, 500}) {
-      const auto scaled = [&](const Shape& shape) {
-        std::vector<double> memory = draw(shape[0] * shape[1], float32, Values::ordinary, 5);
-        for (std::size_t i = 0; i < memory.size(); i += static_cast<std::size_t>(one_in))
-          memory[i] = std::ldexp(memory[i], exponent);
-        return twins(memory, float32, shape, {shape[1], 1}, 0);
-      };
-      check(scaled({2, 1300}), 1);
-      check(scaled({10, 60}), 1);
-      check(scaled({90, 10}), 0);
-      check(scaled({600, 4}), 0);
-    }
+class ReduceParityNear : public ReduceParity, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(, ReduceParityNear, testing::Values(-140, -115, -80, -62, -50, -35, -20, 20, 45, 57, 62, 100),
+                         [](const auto& info) {
+                           return std::string(info.param < 0 ? "2_to_minus_" : "2_to_") +
+                                  std::to_string(std::abs(info.param));
+                         });
+
+TEST_P(ReduceParityNear, SomeOrAllElements) {
+  for (const int one_in : {1, 3, 500}) {
+    const auto scaled = [&](const Shape& shape) {
+      std::vector<double> memory = draw(shape[0] * shape[1], float32, Values::ordinary, 5);
+      for (std::size_t i = 0; i < memory.size(); i += static_cast<std::size_t>(one_in))
+        memory[i] = std::ldexp(memory[i], GetParam());
+      return twins(memory, float32, shape, {shape[1], 1}, 0);
+    };
+    check(scaled({2, 1300}), 1);
+    check(scaled({10, 60}), 1);
+    check(scaled({90, 10}), 0);
+    check(scaled({600, 4}), 0);
+  }
 }
 
 // All lanes have the same mean, so only within them do deviations show.
@@ -320,31 +326,38 @@ TEST_F(ReduceParity, NoListsNothingHappens) { check(twins(float32, {0, 5}, {5, 1
 #if defined(TALLY_WITH_CUDA)
 
 // However the work is cut: the plan's limits turned one by one.
-TEST_F(ReduceParity, HoweverTheWorkIsCut) {
-  using cuda_loops::Limits;
-  std::vector<Limits> cuts(10);
-  cuts[0].warps = 1;
-  cuts[1].warps = 5;
-  cuts[2].splits = 1;
-  cuts[3].splits = 3;
-  cuts[4].blocks = 1;
-  cuts[5].blocks = 3;
-  cuts[6].vectors = false;
-  cuts[7].columns = false;
-  cuts[8].short_rows = false;
-  cuts[9].slabs = false;
-  const Limits before = cuda_loops::limits();
-  for (const DType t : {float32, bfloat16, int32})
-    for (const Limits& limits : cuts) {
-      cuda_loops::limits() = limits;
-      check(twins(t, {19 * 1024 + 5}, {1}, 0, Values::ordinary), 0);
-      check(twins(t, {2, 7 * 1024 + 36}, {7 * 1024 + 36, 1}, 0, Values::ordinary), 1);
-      check(twins(t, {7 * 1024 + 5, 8}, {8, 1}, 0, Values::ordinary), 0);
-      check(twins(t, {3, 100}, {100, 1}, 0, Values::ordinary), 1);
-      check(twins(t, {100, 40}, {40, 1}, 0, Values::ordinary), 0, true);
-      check(twins(t, {2, 5 * 1024 + 5, 3}, {3 * (5 * 1024 + 5), 3, 1}, 0, Values::ordinary), 1);
-    }
-  cuda_loops::limits() = before;
+struct Cut {
+  const char* name;
+  cuda_loops::Limits limits;
+};
+std::ostream& operator<<(std::ostream& out, const Cut& cut) { return out << cut.name; }
+
+class ReduceParityCut : public ReduceParity, public testing::WithParamInterface<Cut> {
+ protected:
+  ReduceParityCut() { cuda_loops::limits() = GetParam().limits; }
+  ~ReduceParityCut() override { cuda_loops::limits() = before_; }
+
+ private:
+  const cuda_loops::Limits before_ = cuda_loops::limits();
+};
+INSTANTIATE_TEST_SUITE_P(, ReduceParityCut,
+                         testing::Values(Cut{"one warp", {.warps = 1}}, Cut{"five warps", {.warps = 5}},
+                                         Cut{"one split", {.splits = 1}}, Cut{"three splits", {.splits = 3}},
+                                         Cut{"one block", {.blocks = 1}}, Cut{"three blocks", {.blocks = 3}},
+                                         Cut{"no vectors", {.vectors = false}}, Cut{"no columns", {.columns = false}},
+                                         Cut{"no short rows", {.short_rows = false}},
+                                         Cut{"no slabs", {.slabs = false}}),
+                         test::CaseName());
+
+TEST_P(ReduceParityCut, GivesTheSameBits) {
+  for (const DType t : {float32, bfloat16, int32}) {
+    check(twins(t, {19 * 1024 + 5}, {1}, 0, Values::ordinary), 0);
+    check(twins(t, {2, 7 * 1024 + 36}, {7 * 1024 + 36, 1}, 0, Values::ordinary), 1);
+    check(twins(t, {7 * 1024 + 5, 8}, {8, 1}, 0, Values::ordinary), 0);
+    check(twins(t, {3, 100}, {100, 1}, 0, Values::ordinary), 1);
+    check(twins(t, {100, 40}, {40, 1}, 0, Values::ordinary), 0, true);
+    check(twins(t, {2, 5 * 1024 + 5, 3}, {3 * (5 * 1024 + 5), 3, 1}, 0, Values::ordinary), 1);
+  }
 }
 
 #endif

@@ -18,6 +18,7 @@
 #include <tally/ops/row_backend.h>
 #include <tally/ops/softmax.h>
 #include <tally/ops/view.h>
+#include <tally/tests/support/devices.h>
 #include <tally/tests/support/layouts.h>
 #include <tally/tests/support/poison.h>
 
@@ -50,6 +51,7 @@ struct Op {
   std::string name;
   std::function<Tensor(const Tensor&)> f;
 };
+std::ostream& operator<<(std::ostream& out, const Op& op) { return out << op.name; }
 std::vector<Op> ops() {
   const auto norm = [](const Tensor& x) { return layer_norm(x, {x.size(-1)}); };
   const auto scaled = [](const Tensor& x) {
@@ -89,16 +91,18 @@ class RowOps : public testing::Test {
   }
 };
 
+class RowOpsOf : public RowOps, public testing::WithParamInterface<Op> {};
+INSTANTIATE_TEST_SUITE_P(, RowOpsOf, testing::ValuesIn(ops()), test::CaseName());
+
 // Lengths at which the kernels change how they share a row: threads a row, elements a lane, tiles, rounds, odd rows.
-TEST_F(RowOps, EveryLength) {
+TEST_P(RowOpsOf, EveryLength) {
   const std::int64_t lengths[] = {1,   2,   3,   4,   5,   8,    17,   28,   32,   33,   96,   127,  128,  129,  200,
                                   255, 256, 257, 260, 512, 1000, 1021, 1024, 1025, 1028, 2047, 2048, 3072, 4100, 5001};
-  for (const Op& op : ops())
-    for (const DType dtype : kFloats)
-      for (const std::int64_t n : lengths) {
-        const Tensor x = draw({n > 300 ? 3 : 37, n}, dtype, Values::ordinary);
-        expect_same(op, x, x.to(cuda), std::to_string(n) + " " + name_of(dtype));
-      }
+  for (const DType dtype : kFloats)
+    for (const std::int64_t n : lengths) {
+      const Tensor x = draw({n > 300 ? 3 : 37, n}, dtype, Values::ordinary);
+      expect_same(GetParam(), x, x.to(cuda), std::to_string(n) + " " + name_of(dtype));
+    }
 }
 
 // The tests of this file would pass without the kernels too.
@@ -132,15 +136,14 @@ TEST_F(RowOps, LongRowsInTurn) {
 }
 #endif
 
-TEST_F(RowOps, EveryKindOfValue) {
-  for (const Op& op : ops())
-    for (const DType dtype : kFloats)
-      for (const Values values : {Values::masked, Values::spread, Values::tiny, Values::awkward})
-        for (const std::int64_t n : {24, 100, 132, 1000, 2500, 2501}) {
-          const Tensor x = draw({20, n}, dtype, values);
-          expect_same(op, x, x.to(cuda),
-                      std::to_string(n) + " " + name_of(dtype) + ", values " + std::to_string(int(values)));
-        }
+TEST_P(RowOpsOf, EveryKindOfValue) {
+  for (const DType dtype : kFloats)
+    for (const Values values : {Values::masked, Values::spread, Values::tiny, Values::awkward})
+      for (const std::int64_t n : {24, 100, 132, 1000, 2500, 2501}) {
+        const Tensor x = draw({20, n}, dtype, values);
+        expect_same(GetParam(), x, x.to(cuda),
+                    std::to_string(n) + " " + name_of(dtype) + ", values " + std::to_string(int(values)));
+      }
 }
 
 TEST_F(RowOps, EveryLayout) {
