@@ -183,9 +183,9 @@ class Work:
             self.changed.notify_all()
 
 
-def run(sanitizer, group, gpu, end):
+def run(sanitizer, options, group, gpu, end):
     """Output and exit status of a group, and whether it was stopped."""
-    command = [sanitizer, "--report-api-errors", "no", "--tool", group[0].tool, group[0].binary,
+    command = [sanitizer, "--report-api-errors", "no", "--tool", group[0].tool, *options.split(), group[0].binary,
                "--gtest_filter=" + ":".join(test.name for test in group)]
     process = subprocess.Popen(command, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                env=dict(os.environ, CUDA_VISIBLE_DEVICES=gpu), start_new_session=True)
@@ -219,6 +219,7 @@ def arguments():
     parser.add_argument("--resume", metavar="FILE",
                         help="leave out what this earlier --out has clean of the same binaries")
     parser.add_argument("--weights", metavar="FILE", help="an earlier --out, of whatever binaries, for its seconds")
+    parser.add_argument("--options", default="", metavar="WORDS", help="further options of compute-sanitizer")
     options = parser.parse_args()
     options.tools = options.tools.split(",")
     if not set(options.tools) <= set(TOOLS):
@@ -272,7 +273,7 @@ def main():
         nonlocal groups, findings, shown
         while group := work.take():
             started = time.time()
-            output, status, stopped = run(sanitizer, group, gpu, end)
+            output, status, stopped = run(sanitizer, options.options, group, gpu, end)
             verdicts, summary = verdicts_of(group, output, status, stopped)
             tool, program = group[0].tool, os.path.basename(group[0].binary)
             line = {"tool": tool, "binary": program, "hash": hashes[program], "rc": status, "summary": summary,
