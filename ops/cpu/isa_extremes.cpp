@@ -124,6 +124,10 @@ template <class Op> TALLY_INLINE bool tiles_together(const TileRows<typename Op:
   for (int left = W / 2; left > 0; left /= 2) TALLY_VECTOR_LOOP
   for (int k = 0; k < left; ++k) best[k] = merge<Op>(best[2 * k], best[2 * k + 1]);
   if (Op::kZerosAreOrdered && any<Whole<C>>(best[0] == 0)) return false;
+  if (job.results) {
+    store(job.results + t, best[0]);
+    return true;
+  }
   C value[W];
   store(value, best[0]);
   TALLY_VECTOR_LOOP
@@ -145,7 +149,7 @@ template <class Op> std::int64_t separate_rows(const TileRows<typename Op::C>& j
   constexpr int W = kWidth<C>;
   std::int64_t t = 0;
   while (t < job.tiles) {
-    if (job.count <= kShort && t + W <= job.tiles && tiles_together<Op>(job, t)) {
+    if ((job.results || job.count <= kShort) && t + W <= job.tiles && tiles_together<Op>(job, t)) {
       t += W;
       continue;
     }
@@ -155,7 +159,10 @@ template <class Op> std::int64_t separate_rows(const TileRows<typename Op::C>& j
       const Vec<C> best = extremes<Op>(x, job.count, nan);
       C value;
       if (!one_value<Op>(best, nan.any(), value)) return t;
-      job.out[t] = result<Op>(x, job.count, value);
+      if (job.results)
+        job.results[t] = value;
+      else
+        job.out[t] = result<Op>(x, job.count, value);
     }
   }
   return t;

@@ -53,6 +53,18 @@ TALLY_INLINE bool finish(const AccOf<Op>& acc, int count, int elements, TileResu
   return good;
 }
 
+/// The same of tiles t on, as the job wants them.
+template <class Op>
+TALLY_INLINE bool finish_rows(const AccOf<Op>& acc, int count, const TileRows<ElementOf<Op>>& job, std::int64_t t) {
+  if constexpr (requires { Op::result(acc); })
+    if (job.results) {
+      const auto result = Op::result(acc);
+      __builtin_memcpy(job.results + t, &result, sizeof(ElementOf<Op>) * static_cast<unsigned>(count));
+      return true;
+    }
+  return finish<Op>(acc, count, job.count, job.out + t);
+}
+
 /// A whole tile.
 template <class Op> struct FullTile {
   using C = ElementOf<Op>;
@@ -174,22 +186,22 @@ template <class Op, int Vectors> struct PartTile {
 /// W tiles end in one tree, which keeps each place for one tile: no lane idles. Overwrites `acc`.
 template <class Op>
 [[gnu::noinline]] bool finish_together(AccOf<Op>* acc, Mask<ElementOf<Op>> bad, const Weight<ElementOf<Op>>* weights,
-                                       int count, TileResult<ElementOf<Op>>* out) {
+                                       const TileRows<ElementOf<Op>>& job, std::int64_t t) {
   using C = ElementOf<Op>;
   TALLY_VECTOR_LOOP
   for (int left = kWidth<C> / 2; left > 0; left /= 2, weights += Op::kCounts) TALLY_VECTOR_LOOP
   for (int k = 0; k < left; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], *weights, bad);
-  return finish<Op>(acc[0], kWidth<C>, count, out) && !any<Whole<C>>(bad);
+  return finish_rows<Op>(acc[0], kWidth<C>, job, t) && !any<Whole<C>>(bad);
 }
 
 /// One tile whose first `lanes` places count.
 template <class Op>
 [[gnu::noinline]] bool finish_one(AccOf<Op> acc, Mask<ElementOf<Op>> bad, const Weight<ElementOf<Op>>* weights,
-                                  int lanes, int count, TileResult<ElementOf<Op>>* out) {
+                                  int lanes, const TileRows<ElementOf<Op>>& job, std::int64_t t) {
   using C = ElementOf<Op>;
   for (int left = lanes < kWidth<C> ? lanes : kWidth<C>; left > 1; left = (left + 1) / 2, weights += Op::kCounts)
     acc = merge<Op>(acc, acc, *weights, bad);
-  return finish<Op>(acc, 1, count, out) && !any<Whole<C>>(bad);
+  return finish_rows<Op>(acc, 1, job, t) && !any<Whole<C>>(bad);
 }
 
 template <class Op> std::int64_t rows(const TileRows<ElementOf<Op>>& job) {
@@ -205,7 +217,7 @@ template <class Op> std::int64_t rows(const TileRows<ElementOf<Op>>& job) {
         Mask<C> bad{};
         TALLY_VECTOR_LOOP
         for (int w = 0; w < W; ++w) acc[w] = one(t + w, bad);
-        if (finish_together<Op>(acc, bad, weights, job.count, job.out + t)) {
+        if (finish_together<Op>(acc, bad, weights, job, t)) {
           t += W;
           continue;
         }
@@ -213,7 +225,7 @@ template <class Op> std::int64_t rows(const TileRows<ElementOf<Op>>& job) {
       for (const std::int64_t end = t + W < job.tiles ? t + W : job.tiles; t < end; ++t) {
         Mask<C> bad{};
         const AccOf<Op> acc = one(t, bad);
-        if (!finish_one<Op>(acc, bad, weights, lanes, job.count, job.out + t)) return t;
+        if (!finish_one<Op>(acc, bad, weights, lanes, job, t)) return t;
       }
     }
     return t;

@@ -37,6 +37,7 @@ template <class T, bool Magnitude> struct PackedSum {
     return {sum};
   }
   TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) { return {a.f[0] + b.f[0]}; }
+  TALLY_INLINE static Vec<C> result(const Acc& acc) { return acc.f[0]; }
   TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
     out.first = f[0];
     return true;
@@ -64,6 +65,7 @@ template <class T> struct PackedSquares {
     return {sum};
   }
   TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) { return {a.f[0] + b.f[0]}; }
+  TALLY_INLINE static Vec<C> result(const Acc& acc) { return root<C>(acc.f[0]); }
   TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
     out.first = f[0];
     return true;
@@ -110,6 +112,9 @@ template <class T> struct PackedProduct {
   }
   TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) {
     return {a.f[0] * b.f[0], from_bits<C>(exponents(a) + exponents(b))};
+  }
+  TALLY_INLINE static Vec<C> result(const Acc& acc) {
+    return times_power<C>(significand<C>(acc.f[0]), exponents(acc) + exponent<C>(acc.f[0]));
   }
   TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
     Whole<C> product, exponent;

@@ -36,6 +36,10 @@ template <> inline constexpr TileKind kTileKind<CountNonzero> = TileKind::nonzer
 template <class Op, class C>
 inline constexpr bool kHasTileLoops = kTileKind<Op> != TileKind::none&& std::is_floating_point_v<C>;
 
+/// Whether these loops go all the way to the op's result.
+template <class Op, class C>
+inline constexpr bool kGivesResults = kHasTileLoops<Op, C>&& detail::gives_results(kTileKind<Op>);
+
 /// The accumulator of a tile of `count` elements that begins at element `first` of its list.
 template <class Op, class C>
 typename Op::template Acc<C> accumulator(const TileResult<C>& tile, int count, std::int64_t first) {

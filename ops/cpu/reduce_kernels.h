@@ -33,9 +33,15 @@ template <class C> struct TileResult {
   std::int64_t number;
 };
 
+/// Kinds whose op has one number of the elements' type as its result.
+constexpr bool gives_results(TileKind kind) {
+  return kind <= TileKind::prod || (kind >= TileKind::amax && kind <= TileKind::smallest_magnitude);
+}
+
 /// `tiles` tiles of `count` (1 to 1024) elements in a row each, `step` elements apart, each with its pivot. Where
 /// `merge`, which only kinds without an order know, they are one list, and all that are done give one result, its place
-/// counted from `x`.
+/// counted from `x`. Where `results`, which only kinds that give them know, each tile is a list of which the op's
+/// result is all that is wanted: it goes there, and nothing to `out`.
 template <class C> struct TileRows {
   const C* x;
   std::int64_t step, tiles;
@@ -44,6 +50,7 @@ template <class C> struct TileRows {
   std::int64_t pivot_step;
   bool merge;
   TileResult<C>* out;
+  C* results;
 };
 
 /// Tiles of `width` (up to kTileColumns) lists side by side in memory: element i of all of them from x + rows[i].

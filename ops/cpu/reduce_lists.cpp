@@ -38,10 +38,17 @@ void reduce_rows(const OpLoops<C>& loops, const Lists& lists, const Source<C>& x
                  std::int64_t begin, std::int64_t end) {
   constexpr std::int64_t kBatch = 256;
   const std::int64_t n = lists.length(), step = lists.kept.inner_stride(0);
-  Accumulators accumulators(loops.size, std::min(kBatch, end - begin));
+  const bool alone = loops.results && !out.second && !out.accumulators;
+  Accumulators accumulators(loops.size, alone ? 0 : std::min(kBatch, end - begin));
   std::int64_t o = begin;
   for_each_run(lists.kept, begin, end, [&](const std::int64_t(&offset)[1], std::int64_t length) {
     const C* first = x.at(offset[0]).elements();
+    if (alone) {
+      loops.results(loops.op, {first, step, length, static_cast<int>(n), first, step, 0},
+                    static_cast<C*>(out.first) + o);
+      o += length;
+      return;
+    }
     for (std::int64_t count; length > 0; length -= count, o += count, first += count * step) {
       count = std::min(kBatch, length);
       loops.tiles(loops.arithmetic, {first, step, count, static_cast<int>(n), first, step, 0}, accumulators.at(0),

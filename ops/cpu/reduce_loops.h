@@ -43,6 +43,8 @@ template <class C> struct OpLoops {
   void (*tree)(const void* arithmetic, void* accumulators, std::int64_t count);
   /// The accumulator of nothing; null where there is none.
   void (*identity)(const void* arithmetic, void* out);
+  /// The results of lists of one tile each, of which nothing else is wanted; null where there is no shortcut to them.
+  void (*results)(const void* op, const Tiles<C>&, void* first);
   /// The results of `count` lists of n elements from list o on.
   void (*store)(const void* op, const Outputs&, std::int64_t o, const void* accumulators, std::int64_t count,
                 std::int64_t n, const C* pivot, std::int64_t pivot_step);
@@ -79,7 +81,7 @@ template <class Op, class C> void tiles(const void* self, const Tiles<C>& job, v
     while (t < job.tiles) {
       const std::int64_t batch = merge ? job.tiles - t : std::min(kBatch, job.tiles - t);
       const std::int64_t done = loops.rows({job.x + t * job.step, job.step, batch, job.count,
-                                            job.pivot + t * job.pivot_step, job.pivot_step, merge, results});
+                                            job.pivot + t * job.pivot_step, job.pivot_step, merge, results, nullptr});
       const auto result = [&](std::int64_t i) { return accumulator<Op>(results[i], job.count, first(t + i)); };
       if (counted) {
         for (std::int64_t i = 0; i < (merge ? std::min<std::int64_t>(done, 1) : done); ++i)
@@ -93,6 +95,18 @@ template <class Op, class C> void tiles(const void* self, const Tiles<C>& job, v
     }
   } else {
     while (t < job.tiles) general();
+  }
+}
+
+template <class Op, class C> void results(const void* self, const Tiles<C>& job, void* first) {
+  const Op& op = *static_cast<const Op*>(self);
+  C* const out = static_cast<C*>(first);
+  const auto loops = detail::tile_kernels(kTileKind<Op>, C());
+  for (std::int64_t t = 0; t < job.tiles; ++t) {
+    const auto x = [&] { return job.x + t * job.step; };
+    const auto pivot = [&] { return job.pivot + t * job.pivot_step; };
+    t += loops.rows({x(), job.step, job.tiles - t, job.count, pivot(), job.pivot_step, false, nullptr, out + t});
+    if (t < job.tiles) out[t] = op.project(tile(op, x(), job.count, 0, *pivot()), job.count, *pivot());
   }
 }
 
@@ -154,6 +168,8 @@ template <class Op, class C> OpLoops<C> loops_of(const Op& op) {
     identity = [](const void* self, void* out) {
       *static_cast<Acc*>(out) = static_cast<const A*>(self)->template identity<C>();
     };
+  void (*results)(const void*, const Tiles<C>&, void*) = nullptr;
+  if constexpr (kGivesResults<Op, C>) results = erased::results<Op, C>;
   return {&arithmetic,
           &op,
           sizeof(Acc),
@@ -166,6 +182,7 @@ template <class Op, class C> OpLoops<C> loops_of(const Op& op) {
             tree(*static_cast<const A*>(self), static_cast<Acc*>(acc), count);
           },
           identity,
+          results,
           erased::store<Op, C>};
 }
 

@@ -73,6 +73,30 @@ template <class T> TALLY_INLINE Vec<T> significand(Vec<T> x) {
 template <class T> TALLY_INLINE Mask<T> exponent(Vec<T> x) {
   return ((bits<T>(x) & kExponentBits<T>) >> kMantissaBits<T>)-kExponentBias<T>;
 }
+/// x * 2^n of x in [1, 2) and any n, rounded once: only the second of two factors can leave the normal numbers.
+template <class T> TALLY_INLINE Vec<T> times_power(Vec<T> x, Mask<T> n) {
+  constexpr Whole<T> kFar = 2 * (kExponentBias<T> - 1);
+  n = n < -kFar ? Mask<T>{} - kFar : n > kFar ? Mask<T>{} + kFar : n;
+  const Mask<T> half = n >> 1;
+  const auto power = [](Mask<T> e) TALLY_LAMBDA { return from_bits<T>((e + kExponentBias<T>) << kMantissaBits<T>); };
+  return x * power(half) * power(n - half);
+}
+template <class T> TALLY_INLINE Vec<T> root(Vec<T> x) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<T, float>)
+    return _mm512_sqrt_ps(x);
+  else
+    return _mm512_sqrt_pd(x);
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<T, float>)
+    return _mm256_sqrt_ps(x);
+  else
+    return _mm256_sqrt_pd(x);
+#else
+  for (int i = 0; i < kWidth<T>; ++i) x[i] = static_cast<T>(__builtin_sqrt(x[i]));
+  return x;
+#endif
+}
 /// The smaller of |x| and a `least` that is not negative; of NaN in x, `least`.
 template <class T> TALLY_INLINE Vec<T> smaller_magnitude(Vec<T> x, Vec<T> least) {
 #if defined(__AVX512DQ__)
