@@ -13,20 +13,41 @@ using namespace cpu_vector;
 
 template <class Op> using AccOf = typename Op::Acc;
 template <class Op> using ElementOf = typename Op::C;
+template <class Op> using BadOf = typename Op::Bad;
 /// Levels of a tree inside a vector.
 template <class C> inline constexpr int kInside = kWidth<C> == 2 ? 1 : kWidth<C> == 4 ? 2 : kWidth<C> == 8 ? 3 : 4;
 
-/// Neighbours pair up: the even and odd lanes of two accumulators, merged.
+/// Neighbours pair up: the even and odd lanes of two accumulators, merged; n as even() has it.
 template <class Op>
 TALLY_INLINE AccOf<Op> merge(const AccOf<Op>& a, const AccOf<Op>& b, const Weight<ElementOf<Op>>& weight,
-                             Mask<ElementOf<Op>>& bad) {
+                             BadOf<Op>& bad, int n = 0) {
   using C = ElementOf<Op>;
   AccOf<Op> first, second;
   for (unsigned i = 0; i < sizeof(a.f) / sizeof(a.f[0]); ++i) {
-    first.f[i] = even<C>(a.f[i], b.f[i]);
-    second.f[i] = odd<C>(a.f[i], b.f[i]);
+    first.f[i] = even<C>(a.f[i], b.f[i], n);
+    second.f[i] = odd<C>(a.f[i], b.f[i], n);
   }
   return Op::combine(first, second, weight, bad);
+}
+
+/// 2^Levels vectors, get(first) and on: the tree inside each, all in one, so that no lane idles.
+template <class Op, int Levels>
+TALLY_INLINE AccOf<Op> tree(auto get, int first, const Weight<ElementOf<Op>>* weights, BadOf<Op>& bad) {
+  if constexpr (Levels == 0) {
+    return get(first);
+  } else if constexpr (Op::kLong) {
+    AccOf<Op> acc[1 << Levels];
+    TALLY_VECTOR_LOOP
+    for (int k = 0; k < 1 << Levels; ++k) acc[k] = get(first + k);
+    TALLY_VECTOR_LOOP
+    for (int n = 2; n <= 1 << Levels; n *= 2, weights += Op::kCounts) TALLY_VECTOR_LOOP
+    for (int k = 0; k < (1 << Levels) / n; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], *weights, bad, n);
+    return acc[0];
+  } else {
+    const AccOf<Op> a = tree<Op, Levels - 1>(get, first, weights, bad),
+                    b = tree<Op, Levels - 1>(get, first + (1 << (Levels - 1)), weights, bad);
+    return merge<Op>(a, b, *weights, bad, 1 << Levels);
+  }
 }
 
 /// Of two accumulators of n elements each.
@@ -77,7 +98,7 @@ template <class Op> struct FullTile {
   }
 
   /// Its lanes, merged down to one vector.
-  [[gnu::noinline]] AccOf<Op> operator()(const C* x, C first, Mask<C>& bad) const {
+  [[gnu::noinline]] AccOf<Op> operator()(const C* x, C first, BadOf<Op>& bad) const {
     const LaneEnds<C> ends{splat(C(kPerLane)), ~Mask<C>{}};
     const Vec<C> pivot = splat(first);
     AccOf<Op> acc[K];
@@ -96,6 +117,22 @@ template <class Op> struct FullTile {
     return acc[0];
   }
 };
+
+/// A whole tile in Op's quick form where no number leaves its range, and else as FullTile has it.
+template <class Op> struct QuickTile : FullTile<Op> {
+  using C = ElementOf<Op>;
+  FullTile<typename Op::Quick> quick;
+  TALLY_INLINE AccOf<Op> operator()(const C* x, C first, BadOf<Op>& bad) const {
+    BadOf<typename Op::Quick> some;
+    const auto acc = quick(x, first, some);
+    return some.any(acc.f[0]) ? FullTile<Op>::operator()(x, first, bad) : Op::from(acc);
+  }
+};
+/// For ops that have such a form, and where so few factors meet in one place that they seldom leave the range.
+template <class Op> constexpr bool has_quick_tiles() {
+  constexpr bool few = sizeof(ElementOf<Op>) == 8 || kVectorBytes == 64;
+  return few && requires { typename Op::Quick; };
+}
 
 /// How tiles of one count lie in vectors and merge.
 template <class Op> struct PartPlan {
@@ -119,14 +156,14 @@ template <class Op> struct PartPlan {
       ends[k] = {n[k] == 0 ? splat(C(1)) : n[k], rest > 0 ? longer : ~Mask<C>{}};
     }
     int number = 0;
-    const auto merge = [&](int to, int a, int b) {
-      const Vec<C> low = even<C>(n[a], n[b]), high = odd<C>(n[a], n[b]), share = high / (low + high);
+    const auto merge = [&](int to, int a, int b, int level = 0) {
+      const Vec<C> low = even<C>(n[a], n[b], level), high = odd<C>(n[a], n[b], level), share = high / (low + high);
       weights[number++] = {share, low * share, high == 0};
       n[to] = low + high;
     };
     for (int left = vectors / 2; left > 0; left /= 2)
       for (int k = 0; k < left; ++k) merge(k, 2 * k, 2 * k + 1);
-    for (int left = W / 2; left > 0; left /= 2) merge(0, 0, 0);
+    for (int level = 2; level <= W; level *= 2) merge(0, 0, 0, level);
   }
 
   int lanes, full, rest, rows, vectors;
@@ -141,7 +178,7 @@ template <class Op, int Vectors> struct PartTile {
   static constexpr int W = kWidth<C>, K = kLanes / W;
   const PartPlan<Op>& plan;
 
-  TALLY_INLINE AccOf<Op> operator()(const C* x, C first, Mask<C>& bad) const {
+  TALLY_INLINE AccOf<Op> operator()(const C* x, C first, BadOf<Op>& bad) const {
     const auto vectors = this->vectors();
     const Vec<C> pivot = splat(first);
     AccOf<Op> acc[Vectors > 0 ? Vectors : K];
@@ -183,64 +220,107 @@ template <class Op, int Vectors> struct PartTile {
   static int one_less(int n) { return n - 1; }
 };
 
-/// W tiles end in one tree, which keeps each place for one tile: no lane idles. Overwrites `acc`.
+/// W tiles.
 template <class Op>
-[[gnu::noinline]] bool finish_together(AccOf<Op>* acc, Mask<ElementOf<Op>> bad, const Weight<ElementOf<Op>>* weights,
+[[gnu::noinline]] bool finish_together(const AccOf<Op>* acc, BadOf<Op> bad, const Weight<ElementOf<Op>>* weights,
                                        const TileRows<ElementOf<Op>>& job, std::int64_t t) {
   using C = ElementOf<Op>;
+  const AccOf<Op> all = tree<Op, kInside<C>>([=](int w) TALLY_LAMBDA { return acc[w]; }, 0, weights, bad);
+  return finish_rows<Op>(all, kWidth<C>, job, t) && !bad.any(all.f[0]);
+}
+
+/// W lists of one row of lanes, `vectors` each: a tree of their first vectors, one of the second, and so on, and the
+/// tree over these. The arithmetic is Form's: Op's own or its quick one. False where a list is not for it.
+template <class Op, class Form>
+[[gnu::noinline]] bool short_lists(const TileRows<ElementOf<Op>>& job, int vectors, std::int64_t t) {
+  using C = ElementOf<Op>;
+  constexpr int W = kWidth<C>;
+  const Weight<C> none{};
+  const LaneEnds<C> ends{};
+  BadOf<Form> bad;
+  AccOf<Form> acc[kLanes / W];
   TALLY_VECTOR_LOOP
-  for (int left = kWidth<C> / 2; left > 0; left /= 2, weights += Op::kCounts) TALLY_VECTOR_LOOP
-  for (int k = 0; k < left; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], *weights, bad);
-  return finish_rows<Op>(acc[0], kWidth<C>, job, t) && !any<Whole<C>>(bad);
+  for (int v = 0; v < vectors; ++v) {
+    const C* x = job.x + t * job.step + W * v;
+    const int there = job.count - W * v;
+    BadOf<Form> some;
+    const auto all = [&](auto read) TALLY_LAMBDA {
+      const auto lanes = [&](int w) TALLY_LAMBDA {
+        return Form::lane([&](int) TALLY_LAMBDA { return read(x + w * job.step); }, std::integral_constant<int, 1>(),
+                          ends, Vec<C>{}, some);
+      };
+      return tree<Form, kInside<C>>(lanes, 0, &none, some);
+    };
+    acc[v] = there >= W ? all([](const C* from) TALLY_LAMBDA { return load(from); })
+                        : all([=](const C* from) TALLY_LAMBDA { return load_part(from, there, Form::pad(C(0))); });
+    bad.add(some);
+  }
+  TALLY_VECTOR_LOOP
+  for (int left = vectors / 2; left > 0; left /= 2) TALLY_VECTOR_LOOP
+  for (int k = 0; k < left; ++k) acc[k] = Form::combine(acc[2 * k], acc[2 * k + 1], none, bad);
+  if (bad.any(acc[0].f[0])) return false;
+  if constexpr (std::is_same_v<Op, Form>)
+    return finish_rows<Op>(acc[0], W, job, t);
+  else
+    return finish_rows<Op>(Op::from(acc[0]), W, job, t);
 }
 
 /// One tile whose first `lanes` places count.
 template <class Op>
-[[gnu::noinline]] bool finish_one(AccOf<Op> acc, Mask<ElementOf<Op>> bad, const Weight<ElementOf<Op>>* weights,
-                                  int lanes, const TileRows<ElementOf<Op>>& job, std::int64_t t) {
+[[gnu::noinline]] bool finish_one(AccOf<Op> acc, BadOf<Op> bad, const Weight<ElementOf<Op>>* weights, int lanes,
+                                  const TileRows<ElementOf<Op>>& job, std::int64_t t) {
   using C = ElementOf<Op>;
-  for (int left = lanes < kWidth<C> ? lanes : kWidth<C>; left > 1; left = (left + 1) / 2, weights += Op::kCounts)
-    acc = merge<Op>(acc, acc, *weights, bad);
-  return finish_rows<Op>(acc, 1, job, t) && !any<Whole<C>>(bad);
+  for (int n = 2; n < 2 * lanes && n <= kWidth<C>; n *= 2, weights += Op::kCounts)
+    acc = merge<Op>(acc, acc, *weights, bad, n);
+  return finish_rows<Op>(acc, 1, job, t) && !bad.any(acc.f[0]);
 }
 
 template <class Op> std::int64_t rows(const TileRows<ElementOf<Op>>& job) {
   using C = ElementOf<Op>;
-  const auto each = [&](const auto& tile, const Weight<C>* weights, int lanes) {
-    constexpr int W = kWidth<C>;
-    const auto one = [&](std::int64_t t, Mask<C>& bad)
+  constexpr int W = kWidth<C>;
+  const auto each = [&](const auto& tile, const Weight<C>* weights, int lanes, auto together) {
+    const auto one = [&](std::int64_t t, BadOf<Op>& bad)
                          TALLY_LAMBDA { return tile(job.x + t * job.step, job.pivot[t * job.pivot_step], bad); };
     std::int64_t t = 0;
     while (t < job.tiles) {
-      if (t + W <= job.tiles) {
-        AccOf<Op> acc[W];
-        Mask<C> bad{};
-        TALLY_VECTOR_LOOP
-        for (int w = 0; w < W; ++w) acc[w] = one(t + w, bad);
-        if (finish_together<Op>(acc, bad, weights, job, t)) {
-          t += W;
-          continue;
-        }
+      if (t + W <= job.tiles && together(one, weights, t)) {
+        t += W;
+        continue;
       }
       for (const std::int64_t end = t + W < job.tiles ? t + W : job.tiles; t < end; ++t) {
-        Mask<C> bad{};
+        BadOf<Op> bad;
         const AccOf<Op> acc = one(t, bad);
         if (!finish_one<Op>(acc, bad, weights, lanes, job, t)) return t;
       }
     }
     return t;
   };
+  const auto together = [&](auto one, const Weight<C>* weights, std::int64_t t) TALLY_LAMBDA {
+    AccOf<Op> acc[W];
+    BadOf<Op> bad;
+    TALLY_VECTOR_LOOP
+    for (int w = 0; w < W; ++w) acc[w] = one(t + w, bad);
+    return finish_together<Op>(acc, bad, weights, job, t);
+  };
   if (job.count == kTile) {
-    const FullTile<Op> tile;
-    return each(tile, tile.inside, kLanes);
+    const std::conditional_t<has_quick_tiles<Op>(), QuickTile<Op>, FullTile<Op>> tile;
+    return each(tile, tile.inside, kLanes, together);
   }
   const PartPlan<Op> plan(job.count);
   const auto part = [&](auto vectors) {
     const PartTile<Op, decltype(vectors)::value> tile{plan};
-    return each(tile, tile.inside(), plan.lanes);
+    return each(tile, tile.inside(), plan.lanes, together);
   };
-  if constexpr (sizeof(C) == 4) {  // as most short rows are
-    const bool one_row = plan.full == 0;
+  const bool one_row = plan.full == 0;
+  if constexpr (!Op::kCounts) {
+    const PartTile<Op, 0> tile{plan};
+    if (one_row)
+      return each(tile, tile.inside(), plan.lanes, [&](auto, auto, std::int64_t t) {
+        if constexpr (requires { typename Op::Quick; })
+          if (short_lists<Op, typename Op::Quick>(job, plan.vectors, t)) return true;
+        return short_lists<Op, Op>(job, plan.vectors, t);
+      });
+  } else if constexpr (sizeof(C) == 4) {  // as most short rows are
     if (one_row && plan.vectors == 1) return part(std::integral_constant<int, 1>());
     if (one_row && plan.vectors == 2) return part(std::integral_constant<int, 2>());
     if (one_row && plan.vectors == 4) return part(std::integral_constant<int, 4>());
@@ -257,7 +337,7 @@ template <class Op> bool columns(const TileColumns<ElementOf<Op>>& job) {
   int size[kLevels] = {};  // elements in the lanes at each level
   Weight<C> weights[kLevels];
   const int vectors = (job.width + W - 1) / W, used = job.count < kLanes ? job.count : kLanes;
-  Mask<C> bad{};
+  BadOf<Op> bad;
   const auto merged = [&](AccOf<Op> acc, int v, int first, int levels) TALLY_LAMBDA {
     for (int level = first; level < levels; ++level)
       if (size[level] > 0) acc = Op::combine(stack[level][v], acc, weights[level], bad);
@@ -310,9 +390,10 @@ template <class Op> bool columns(const TileColumns<ElementOf<Op>>& job) {
   bool good = true;
   for (int v = 0; v < vectors; ++v) {
     const AccOf<Op> acc = merged(stack[lowest][v], v, lowest + 1, kLevels);
-    good &= finish<Op>(acc, job.width - W * v < W ? job.width - W * v : W, job.count, job.out + W * v);
+    good &= !bad.any(acc.f[0]) &&
+            finish<Op>(acc, job.width - W * v < W ? job.width - W * v : W, job.count, job.out + W * v);
   }
-  return good && !any<Whole<C>>(bad);
+  return good;
 }
 
 template <class Op> TileKernels<ElementOf<Op>> kernels() { return {rows<Op>, columns<Op>}; }

@@ -10,6 +10,8 @@
 
 namespace tally::cpu_vector::inline TALLY_MATH_ISA {
 
+// kCounts: merging needs to know how many elements there are. kLong: it is too much code to be written out.
+
 template <class C, int N> struct Packed { Vec<C> f[N]; };
 
 /// What merging needs to know of the two counts: b.n / (a.n + b.n), a.n times that, and where b is nothing.
@@ -23,20 +25,39 @@ template <class C> struct LaneEnds {
   Mask<C> last;
 };
 
+/// Where something has left the comfortable range.
+template <class C> struct BadPlaces {
+  Mask<C> bad{};
+  TALLY_INLINE void unless(Mask<C> good) { bad |= ~good; }
+  TALLY_INLINE void add(const BadPlaces& other) { bad |= other.bad; }
+  TALLY_INLINE bool any(Vec<C>) const { return cpu_vector::any<Whole<C>>(bad); }
+};
+/// The same from the least magnitude on the way, which Op::kLow bounds, and from what has come of it all: no infinity
+/// ends in a number.
+template <class C, class Op> struct LeastMagnitude {
+  Vec<C> least = splat(C(__builtin_inf()));
+  TALLY_INLINE void see(Vec<C> x) { least = smaller_magnitude<C>(x, least); }
+  TALLY_INLINE void add(const LeastMagnitude& other) { see(other.least); }
+  TALLY_INLINE bool any(Vec<C> end) const {
+    return cpu_vector::any<Whole<C>>(~((least >= Op::kLow) & (abs<C>(end) < C(__builtin_inf()))));
+  }
+};
+
 /// sum, and with Magnitude the norm of order 1.
 template <class T, bool Magnitude> struct PackedSum {
   using C = T;
   using Acc = Packed<C, 1>;
-  static constexpr bool kCounts = false;
+  using Bad = BadPlaces<C>;
+  static constexpr bool kCounts = false, kLong = false;
   static C pad(C) { return C(-0.0); }
   TALLY_INLINE static Acc nothing() { return {splat(Magnitude ? C(0) : C(-0.0))}; }
   TALLY_INLINE static Vec<C> part(Vec<C> x) { return Magnitude ? abs<C>(x) : x; }
-  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Mask<C>&) {
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Bad&) {
     Vec<C> sum = part(get(0));
     steps(1, rows, [&](int j) TALLY_LAMBDA { sum += part(get(j)); });
     return {sum};
   }
-  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) { return {a.f[0] + b.f[0]}; }
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Bad&) { return {a.f[0] + b.f[0]}; }
   TALLY_INLINE static Vec<C> result(const Acc& acc) { return acc.f[0]; }
   TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
     out.first = f[0];
@@ -47,12 +68,13 @@ template <class T, bool Magnitude> struct PackedSum {
 template <class T> struct PackedSquares {
   using C = T;
   using Acc = Packed<C, 1>;
-  static constexpr bool kCounts = false;
-  // Squares that underflow beside a sum in this range are below its half ulp; a tile of such sums stays finite.
-  static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-60) : C(0x1p-500), kHigh = sizeof(C) == 4 ? C(0x1p100) : C(0x1p900);
+  using Bad = LeastMagnitude<C, PackedSquares>;
+  static constexpr bool kCounts = false, kLong = false;
+  // Squares that underflow beside a sum from here up are below its half ulp.
+  static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-60) : C(0x1p-500);
   static C pad(C) { return C(0); }
   TALLY_INLINE static Acc nothing() { return {splat(C(0))}; }
-  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Mask<C>& bad) {
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Bad& bad) {
     Vec<C> x = get(0), sum = x * x;
     Mask<C> together = bits<C>(x);
     steps(1, rows, [&](int j) TALLY_LAMBDA {
@@ -60,11 +82,10 @@ template <class T> struct PackedSquares {
       together |= bits<C>(x);
       sum += x * x;
     });
-    const Mask<C> zero = (together & ~kSignBit<C>) == 0;
-    bad |= ~(zero | ((sum >= kLow) & (sum <= kHigh)));
+    bad.see((together & ~kSignBit<C>) == 0 ? splat(C(__builtin_inf())) : sum);
     return {sum};
   }
-  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) { return {a.f[0] + b.f[0]}; }
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Bad&) { return {a.f[0] + b.f[0]}; }
   TALLY_INLINE static Vec<C> result(const Acc& acc) { return root<C>(acc.f[0]); }
   TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
     out.first = f[0];
@@ -72,23 +93,53 @@ template <class T> struct PackedSquares {
   }
 };
 
+/// Factors as they are: where no product on the way leaves the normal numbers.
+template <class T> struct PlainProduct {
+  using C = T;
+  using Acc = Packed<C, 1>;
+  using Bad = LeastMagnitude<C, PlainProduct>;
+  static constexpr bool kCounts = false, kLong = false;
+  static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-126) : C(0x1p-1022);
+  static C pad(C) { return C(1); }
+  TALLY_INLINE static Acc nothing() { return {splat(C(1))}; }
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Bad& bad) {
+    Vec<C> product = get(0);
+    if (rows == 1) return {product};
+    Bad some;  // a chain of its own: lanes need not wait for each other
+    steps(1, rows, [&](int j) TALLY_LAMBDA {
+      product *= get(j);
+      some.see(product);
+    });
+    bad.add(some);
+    return {product};
+  }
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Bad& bad) {
+    const Vec<C> product = a.f[0] * b.f[0];
+    bad.see(product);
+    return {product};
+  }
+};
+
 /// A number, and as an integer in the second field's bits the exponent of the power of two that it is short of. Lanes
 /// have it in [1, 2), so that the product of a tile's 128 is below 2^128.
 template <class T> struct PackedProduct {
   using C = T;
+  using Quick = PlainProduct<C>;
   using Acc = Packed<C, 2>;
-  static constexpr bool kCounts = false;
+  using Bad = BadPlaces<C>;
+  static constexpr bool kCounts = false, kLong = false;
   // Eight factors from here up cannot underflow on the way, and one that overflowed stays infinite.
   static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-15) : C(0x1p-120),
                      kHigh = sizeof(C) == 4 ? C(0x1p120) : C(0x1p1000);
   static constexpr C kNormal = sizeof(C) == 4 ? C(0x1p-126) : C(0x1p-1022), kInfinity = __builtin_inf();
   static C pad(C) { return C(1); }
   TALLY_INLINE static Acc nothing() { return {splat(C(1)), splat(C(0))}; }
+  TALLY_INLINE static Acc from(const typename Quick::Acc& product) { return split(product.f[0]); }
   TALLY_INLINE static Acc split(Vec<C> x) { return {significand<C>(x), from_bits<C>(exponent<C>(x))}; }
-  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Mask<C>& bad) {
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Bad& bad) {
     Vec<C> product = get(0), least = abs<C>(product);
     if (rows == 1) {
-      bad |= ~((least >= kNormal) & (least < kInfinity));
+      bad.unless((least >= kNormal) & (least < kInfinity));
       return split(product);
     }
     steps(1, rows, [&](int j) TALLY_LAMBDA {
@@ -100,17 +151,17 @@ template <class T> struct PackedProduct {
     return one_by_one(get, rows, bad);
   }
   /// For factors of any size but zeros, subnormals, infinities and NaN.
-  static Acc one_by_one(auto get, int rows, Mask<C>& bad) {
+  static Acc one_by_one(auto get, int rows, Bad& bad) {
     Acc acc = nothing();
     for (int j = 0; j < rows; ++j) {
       const Vec<C> x = get(j), size = abs<C>(x);
-      bad |= ~((size >= kNormal) & (size < kInfinity));
+      bad.unless((size >= kNormal) & (size < kInfinity));
       const Vec<C> product = acc.f[0] * significand<C>(x);
       acc = {significand<C>(product), from_bits<C>(exponents(acc) + exponent<C>(x) + exponent<C>(product))};
     }
     return acc;
   }
-  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) {
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Bad&) {
     return {a.f[0] * b.f[0], from_bits<C>(exponents(a) + exponents(b))};
   }
   TALLY_INLINE static Vec<C> result(const Acc& acc) {
@@ -134,12 +185,13 @@ template <class T> struct PackedProduct {
 template <class T> struct PackedMoments {
   using C = T;
   using Acc = Packed<C, 2>;
-  static constexpr bool kCounts = true;
+  using Bad = BadPlaces<C>;
+  static constexpr bool kCounts = true, kLong = true;
   static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-30) : C(0x1p-400), kHigh = sizeof(C) == 4 ? C(0x1p56) : C(0x1p400);
   static constexpr C kLeast = sizeof(C) == 4 ? C(0x1p-40) : C(0x1p-400);  // of a difference of means
   static C pad(C pivot) { return pivot; }
   TALLY_INLINE static Acc nothing() { return {splat(C(0)), splat(C(0))}; }
-  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>& ends, Vec<C> pivot, Mask<C>& bad) {
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>& ends, Vec<C> pivot, Bad& bad) {
     Vec<C> sum = get(0) - pivot, largest = abs<C>(sum);
     steps(1, rows, [&](int j) TALLY_LAMBDA {
       const Vec<C> x = get(j) - pivot, size = abs<C>(x);
@@ -153,12 +205,12 @@ template <class T> struct PackedMoments {
       m2 = j == rows - 1 ? (ends.last ? more : m2) : more;
     });
     // NaN is in the sum, but perhaps not in `largest`.
-    bad |= ~(((largest == 0) | ((largest >= kLow) & (largest <= kHigh))) & (sum == sum));
+    bad.unless(((largest == 0) | ((largest >= kLow) & (largest <= kHigh))) & (sum == sum));
     return {mean, m2};
   }
-  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>& w, Mask<C>& bad) {
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>& w, Bad& bad) {
     const Vec<C> d = b.f[0] - a.f[0], mean = a.f[0] + d * w.share, m2 = (a.f[1] + b.f[1]) + (d * d) * w.scaled;
-    bad |= ~((d == 0) | (abs<C>(d) >= kLeast)) & ~w.nothing;
+    bad.unless((d == 0) | (abs<C>(d) >= kLeast) | w.nothing);
     return {w.nothing ? a.f[0] : mean, w.nothing ? a.f[1] : m2};
   }
   TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
@@ -172,7 +224,8 @@ template <class T> struct PackedMoments {
 template <class T> struct PackedExponentials {
   using C = T;
   using Acc = Packed<C, 2>;
-  static constexpr bool kCounts = false;
+  using Bad = BadPlaces<C>;
+  static constexpr bool kCounts = false, kLong = true;
   static constexpr int W = kWidth<C>;
   static constexpr C kInfinity = __builtin_inf();
   static C pad(C) { return -kInfinity; }
@@ -187,7 +240,7 @@ template <class T> struct PackedExponentials {
     exponentials(values, W);
     return load(values);
   }
-  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Mask<C>&) {
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Bad&) {
     Vec<C> max = get(0);
     if (rows == 1) return {max, max == max ? splat(C(1)) : max};
     steps(1, rows, [&](int j) TALLY_LAMBDA {
@@ -202,7 +255,7 @@ template <class T> struct PackedExponentials {
     steps(1, rows, [&](int j) TALLY_LAMBDA { sum += load(values + W * j); });
     return {max, sum};
   }
-  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Mask<C>&) {
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Bad&) {
     const Mask<C> b_leads = a.f[0] < b.f[0];
     const Vec<C> max = b_leads ? b.f[0] : a.f[0], other = b_leads ? a.f[0] : b.f[0];
     return {max, (b_leads ? b.f[1] : a.f[1]) + (b_leads ? a.f[1] : b.f[1]) * relative(other, max)};

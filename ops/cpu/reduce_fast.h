@@ -49,9 +49,10 @@ typename Op::template Acc<C> accumulator(const TileResult<C>& tile, int count, s
   } else if constexpr (kind == TileKind::norm2) {
     return Wide<C>(tile.first);
   } else if constexpr (kind == TileKind::prod) {
-    // A significand below 2 and the steps of Wide's exponent; what is left of the exponent is exact.
+    // A significand below 2 and the steps of Wide's exponent; what is left of the exponent is exact, and of either
+    // sign, so that products of a few tiles need not be brought into range.
     constexpr int step = WideRange<C>::step;
-    const int exponent = static_cast<int>(tile.number), steps = exponent / step;
+    const int exponent = static_cast<int>(tile.number), steps = (exponent + (exponent < 0 ? -step : step) / 2) / step;
     return {Wide<C>(tile.first * math::detail::power_of_two<C>(exponent - steps * step), steps), 0};
   } else if constexpr (kind == TileKind::moments) {
     return {count, Wide<C>(tile.first), Wide<C>(tile.second)};

@@ -214,18 +214,34 @@ template <class T> TALLY_INLINE int first_true(Vec<T> mask) {
 
 namespace shuffles {
 
-template <class V, int... I> TALLY_INLINE V every_other(V a, V b, std::integer_sequence<int, I...>, auto offset) {
-  return __builtin_shufflevector(a, b, (2 * I + offset())...);
+/// Where element i of such a result stands in a and b together.
+constexpr int source(int i, int width, int block, int unit, int odd) {
+  const int half = block / 2, in_half = i % half;
+  return i % block / half * width + i / block * block + (in_half / unit * 2 + odd) * unit + in_half % unit;
+}
+template <int Block, int Unit, int Odd, class V, int... I>
+TALLY_INLINE V every_other(V a, V b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, source(I, sizeof...(I), Block, Unit, Odd)...);
+}
+template <class T, int Odd> TALLY_INLINE Vec<T> every_other(Vec<T> a, Vec<T> b, int n) {
+  constexpr int W = kWidth<T>, kBlock = 16 / static_cast<int>(sizeof(T));
+  constexpr std::make_integer_sequence<int, W> all;
+  if (n == 0) return every_other<W, 1, Odd>(a, b, all);
+  if constexpr (W > kBlock)
+    if (n > kBlock) return every_other<W, kBlock, Odd>(a, b, all);
+  return every_other<kBlock, 1, Odd>(a, b, all);
 }
 
 }  // namespace shuffles
 
-/// Elements 0, 2, 4, ... (1, 3, 5, ...) of a and then b.
-template <class T> TALLY_INLINE Vec<T> even(Vec<T> a, Vec<T> b) {
-  return shuffles::every_other(a, b, std::make_integer_sequence<int, kWidth<T>>(), std::integral_constant<int, 0>());
+/// Elements 0, 2, 4, ... (1, 3, 5, ...) of a and then b. Or with n = 2, 4, ..., one after another in a tree over many
+/// vectors: of each 16 bytes, and from some n on whole 16 bytes, which is quicker; all that is left of a vector in the
+/// end stands at the vector's number.
+template <class T> TALLY_INLINE Vec<T> even(Vec<T> a, Vec<T> b, int n = 0) {
+  return shuffles::every_other<T, 0>(a, b, n);
 }
-template <class T> TALLY_INLINE Vec<T> odd(Vec<T> a, Vec<T> b) {
-  return shuffles::every_other(a, b, std::make_integer_sequence<int, kWidth<T>>(), std::integral_constant<int, 1>());
+template <class T> TALLY_INLINE Vec<T> odd(Vec<T> a, Vec<T> b, int n = 0) {
+  return shuffles::every_other<T, 1>(a, b, n);
 }
 
 }  // namespace tally::cpu_vector::inline TALLY_MATH_ISA
