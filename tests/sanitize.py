@@ -183,17 +183,19 @@ class Work:
             self.changed.notify_all()
 
 
-def run(sanitizer, options, group, gpu, end):
+def run(sanitizer, options, group, gpu, work):
     """Output and exit status of a group, and whether it was stopped."""
     command = [sanitizer, "--report-api-errors", "no", "--tool", group[0].tool, *options.split(), group[0].binary,
                "--gtest_filter=" + ":".join(test.name for test in group)]
     process = subprocess.Popen(command, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                env=dict(os.environ, CUDA_VISIBLE_DEVICES=gpu), start_new_session=True)
-    try:
-        return process.communicate(timeout=max(1, end - time.time()))[0], process.returncode, False
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        return process.communicate()[0], None, True
+    while True:
+        try:
+            return process.communicate(timeout=1)[0], process.returncode, False
+        except subprocess.TimeoutExpired:
+            if time.time() > work.end:
+                os.killpg(process.pid, signal.SIGKILL)
+                return process.communicate()[0], None, True
 
 
 def gpus_here(count):
@@ -266,14 +268,14 @@ def main():
 
     work = Work(tests, options.jobs, end)
     begin, groups, findings, shown = time.time(), 0, 0, time.time()
-    log = open(options.out, "a" if options.out == options.resume else "w")
-    bad = options.out + ".bad"
+    mode = "a" if options.out == options.resume else "w"
+    log, bad = open(options.out, mode), open(options.out + ".bad", mode)
 
     def worker(gpu):
         nonlocal groups, findings, shown
         while group := work.take():
             started = time.time()
-            output, status, stopped = run(sanitizer, options.options, group, gpu, end)
+            output, status, stopped = run(sanitizer, options.options, group, gpu, work)
             verdicts, summary = verdicts_of(group, output, status, stopped)
             tool, program = group[0].tool, os.path.basename(group[0].binary)
             line = {"tool": tool, "binary": program, "hash": hashes[program], "rc": status, "summary": summary,
@@ -287,8 +289,8 @@ def main():
                 log.flush()
                 if any(verdict in FINDINGS for verdict, _ in verdicts.values()):
                     findings += 1
-                    with open(bad, "a" if findings > 1 else "w") as file:
-                        file.write("--- %s %s, status %s\n%s\n" % (tool, program, status, output[-100000:]))
+                    bad.write("--- %s %s, status %s\n%s\n" % (tool, program, status, output[-100000:]))
+                    bad.flush()
                 if time.time() > shown + 30:
                     shown = time.time()
                     print("%4.0f s: %d groups, %d with findings; %d tests wait" %
@@ -298,8 +300,13 @@ def main():
     workers = [threading.Thread(target=worker, args=(gpus[i % len(gpus)],)) for i in range(options.jobs)]
     for thread in workers:
         thread.start()
-    for thread in workers:
-        thread.join()
+    try:
+        for thread in workers:
+            thread.join()
+    except KeyboardInterrupt:  # says what was seen so far
+        work.end = 0
+        for thread in workers:
+            thread.join()
 
     counts = collections.Counter((tool, verdict) for (_, tool, _), verdict in state.items())
     shown = [verdict for verdict in VERDICTS if verdict == "clean" or any(counts[tool, verdict] for tool in TOOLS)]
@@ -311,7 +318,7 @@ def main():
            len({(program, name) for program, _, name in state if "/cuda" not in name})))
     print("%d groups in %.0f s; %s" % (groups, time.time() - begin, options.out))
     if findings:
-        print("%d groups with findings: %s" % (findings, bad))
+        print("%d groups with findings: %s" % (findings, bad.name))
     if findings:
         return 1
     return 0 if all(verdict in DONE for verdict in state.values()) else 2
