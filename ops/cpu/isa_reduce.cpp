@@ -396,6 +396,25 @@ template <class Op> bool columns(const TileColumns<ElementOf<Op>>& job) {
   return good;
 }
 
+template <class C> void shares(const C* x, std::int64_t n, C max, C sum, C* out) {
+  constexpr int W = kWidth<C>;
+  four_vectors_at_a_time<C>(n, [=](std::int64_t i, auto number) TALLY_LAMBDA {
+    const bool whole = i + number() * W <= n;
+    Vec<C> y[number()];
+    steps(0, number, [&](int k) TALLY_LAMBDA {
+      y[k] = (whole ? load(x + i + W * k) : load_part(x + i, static_cast<int>(n - i), max)) - max;
+    });
+    exp_at_most_0<C>(y);
+    steps(0, number, [&](int k) TALLY_LAMBDA {
+      y[k] /= sum;
+      if (whole)
+        store(out + i + W * k, y[k]);
+      else
+        __builtin_memcpy(out + i, &y[k], sizeof(C) * static_cast<std::size_t>(n - i));
+    });
+  });
+}
+
 template <class Op> TileKernels<ElementOf<Op>> kernels() { return {rows<Op>, columns<Op>}; }
 
 template <class C> TileKernels<C> choose(TileKind kind) {
@@ -411,7 +430,7 @@ template <class C> TileKernels<C> choose(TileKind kind) {
     case TileKind::moments:
       return kernels<PackedMoments<C>>();
     case TileKind::exponentials:
-      return kernels<PackedExponentials<C>>();
+      return {rows<PackedExponentials<C>>, columns<PackedExponentials<C>>, shares<C>};
     default:
       return {nullptr, nullptr};
   }

@@ -3,7 +3,7 @@
 // A number that stays normal (or an exact zero) at every step rounds as if its exponent had no bounds.
 #pragma once
 
-#include <tally/ops/cpu/exp_at_most_0.h>
+#include <tally/ops/cpu/packed_exp.h>
 #include <tally/ops/cpu/reduce_kernels.h>
 #include <tally/ops/cpu/vector.h>
 #include <tally/ops/reduction_order.h>
@@ -231,8 +231,14 @@ template <class T> struct PackedExponentials {
   static C pad(C) { return -kInfinity; }
   TALLY_INLINE static Acc nothing() { return {splat(-kInfinity), splat(C(0))}; }
   TALLY_INLINE static Vec<C> shifted(Vec<C> x, Vec<C> max) { return x == max ? Vec<C>{} : x - max; }
+  /// Of whole vectors.
   [[gnu::noinline]] static void exponentials(C* values, int count) {
-    for (int i = 0; i < count; ++i) values[i] = detail::exp_at_most_0(values[i]);
+    four_vectors_at_a_time<C>(count, [=](std::int64_t i, auto number) TALLY_LAMBDA {
+      Vec<C> x[number()];
+      steps(0, number, [&](int k) TALLY_LAMBDA { x[k] = load(values + i + W * k); });
+      exp_at_most_0<C>(x);
+      steps(0, number, [&](int k) TALLY_LAMBDA { store(values + i + W * k, x[k]); });
+    });
   }
   TALLY_INLINE static Vec<C> relative(Vec<C> x, Vec<C> max) {
     alignas(64) C values[W];

@@ -68,6 +68,8 @@ template <class C> struct TileKernels {
   std::int64_t (*rows)(const TileRows<C>&);
   /// Whether all are done; else nothing of `out` counts.
   bool (*columns)(const TileColumns<C>&);
+  /// For exponentials: out = exp(x - max) / sum, of n elements that are at most `max`. Else null.
+  void (*shares)(const C* x, std::int64_t n, C max, C sum, C* out) = nullptr;
 };
 
 /// For a kind of theirs; null functions for any other.

@@ -1,10 +1,10 @@
 // Ops on rows (ops/row_ops.h): a row is reduced and then mapped while it is in the cache.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
 #include <tally/core/parallel.h>
-#include <tally/ops/cpu/exp_at_most_0.h>
 #include <tally/ops/cpu/isa_loops.h>
 #include <tally/ops/cpu/reduce_walk.h>
 #include <tally/ops/row_backend.h>
@@ -24,12 +24,23 @@ template <class Op, class C> struct Map {
     return op.template map<C>(in, row, weight, bias);
   }
 };
-template <class C> struct Map<rows::Softmax, C> {
-  static constexpr bool on_integers = false;
-  rows::Softmax op;
-  LogSumExp::Shifted<C> row;
-  C operator()(C x, C, C) const { return detail::exp_at_most_0(x - row.max) / row.sum; }
-};
+
+/// map_row(op, row, x and weights and biases, n, out).
+template <class Op, class C> auto row_map() {
+  using Row = typename Op::template Row<C>;
+  using Inputs = std::array<const C*, 3>;
+  if constexpr (std::is_same_v<Op, rows::Softmax>)
+    return [shares = detail::tile_kernels(TileKind::exponentials, C()).shares](
+               const Op&, const Row& row, const Inputs& inputs, std::int64_t n, C* out) {
+      shares(inputs[0], n, row.max, row.sum, out);
+    };
+  else
+    return [loop = detail::IsaLoops::best<Map<Op, C>, C, C, 3>()](const Op& op, const Row& row, const Inputs& inputs,
+                                                                  std::int64_t n, C* out) {
+      const Map<Op, C> map{op, row};
+      loop(&map, out, inputs.data(), n);
+    };
+}
 
 /// The accumulators of `count` rows, `step` apart.
 template <class C, class Acc>
@@ -48,7 +59,7 @@ template <class Op, class C> void map_rows(const Op& op, const RowCall& call) {
   using Acc = typename Reduction::template Acc<C>;
   const Reduction reduction;
   const OpLoops<C> loops = loops_of<Reduction, C>(reduction);
-  const auto loop = detail::IsaLoops::best<Map<Op, C>, C, C, 3>();
+  const auto map_row = row_map<Op, C>();
   const std::int64_t rows = call.shape.rows, n = call.shape.n;
   const Source<C> x(call.inputs[0]);
   const Writer<C> write = writer<C>(call.out.dtype());
@@ -58,33 +69,53 @@ template <class Op, class C> void map_rows(const Op& op, const RowCall& call) {
   // Short rows end in one tree together; so many that they are still in the first cache when they are mapped.
   const std::int64_t together = n > 256 ? 1 : std::min<std::int64_t>(4096 / n, 256);
 
-  const auto some = [&](std::int64_t first, std::int64_t count, C* converted, Acc* accumulators) {
-    std::byte* const to = static_cast<std::byte*>(call.out.raw()) + first * n * x.size;
-    const C* from = x.at(first * x_step).elements();
-    std::int64_t step = x_step;
-    C* out = reinterpret_cast<C*>(to);
+  struct Group {
+    std::int64_t first, count, step;
+    const C* from;
+    std::vector<C> converted;
+    std::vector<Acc> accumulators;
+  };
+  const auto reduce = [&](Group& group, std::int64_t number) {
+    const std::int64_t first = number * together, count = std::min(together, rows - first);
+    group.first = first;
+    group.count = count;
+    group.step = x_step;
+    group.from = x.at(first * x_step).elements();
     if (!x.direct) {
-      for (std::int64_t r = 0; r < count; ++r) x.read(x.at((first + r) * x_step).data, 1, n, converted + r * n);
-      from = out = converted;
-      step = n;
+      group.converted.resize(static_cast<std::size_t>(n * together));
+      C* const to = group.converted.data();
+      for (std::int64_t r = 0; r < count; ++r) x.read(x.at((first + r) * x_step).data, 1, n, to + r * n);
+      group.from = to;
+      group.step = n;
     }
-    reduce_rows(loops, from, step, count, n, accumulators);
+    group.accumulators.resize(static_cast<std::size_t>(together));
+    // These loops read tiles criss-cross, which no prefetcher foresees.
+    const std::byte* const next = x.at((first + count) * x_step).data;
+    for (std::int64_t i = 0; i < count * n * x.size; i += 64) __builtin_prefetch(next + i);
+    reduce_rows(loops, group.from, group.step, count, n, group.accumulators.data());
     if (call.accumulators.defined())
-      std::copy_n(accumulators, count, static_cast<Acc*>(call.accumulators.raw()) + first);
-    for (std::int64_t r = 0; r < count; ++r, from += step) {
-      Map<Op, C> map{op, {}};
-      op.template finish<C>(map.row, accumulators[r], n, from[0]);
-      const C* const inputs[] = {from, weight ? weight : from, bias ? bias : from};
-      loop(&map, out + r * n, inputs, n);
+      std::copy_n(group.accumulators.data(), count, static_cast<Acc*>(call.accumulators.raw()) + first);
+  };
+  const auto map = [&](Group& group) {
+    std::byte* const to = static_cast<std::byte*>(call.out.raw()) + group.first * n * x.size;
+    C* const out = x.direct ? reinterpret_cast<C*>(to) : group.converted.data();
+    for (std::int64_t r = 0; r < group.count; ++r) {
+      const C* const from = group.from + r * group.step;
+      typename Op::template Row<C> row;
+      op.template finish<C>(row, group.accumulators[static_cast<std::size_t>(r)], n, from[0]);
+      map_row(op, row, {from, weight ? weight : from, bias ? bias : from}, n, out + r * n);
     }
-    if (!x.direct) write(converted, count * n, to, 1);
+    if (!x.direct) write(out, group.count * n, to, 1);
   };
   parallel_for((rows + together - 1) / together, std::max<std::int64_t>(1, loops.grain / (n * together)),
                [&](std::int64_t begin, std::int64_t end) {
-                 std::vector<C> converted(x.direct ? 0 : static_cast<std::size_t>(n * together));
-                 std::vector<Acc> accumulators(static_cast<std::size_t>(together));
-                 for (std::int64_t first = begin * together; first < std::min(rows, end * together); first += together)
-                   some(first, std::min(together, rows - first), converted.data(), accumulators.data());
+                 // The end of a tree is a chain of steps that wait for each other; meanwhile the group before is
+                 // mapped.
+                 Group groups[2];
+                 for (std::int64_t g = begin; g <= end; ++g) {
+                   if (g < end) reduce(groups[g % 2], g);
+                   if (g > begin) map(groups[(g - 1) % 2]);
+                 }
                });
 }
 
