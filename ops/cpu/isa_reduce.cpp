@@ -103,8 +103,11 @@ template <class Op> struct FullTile {
     const Vec<C> pivot = splat(first);
     AccOf<Op> acc[K];
     steps(0, written_out<K>(), [&](int k) TALLY_LAMBDA {
-      acc[k] = Op::lane([=](int j) TALLY_LAMBDA { return load(x + kLanes * j + W * k); }, written_out<kPerLane>(), ends,
-                        pivot, bad);
+      const auto at = [=](int j) TALLY_LAMBDA { return x + kLanes * j + W * k; };
+      // Lanes run criss-cross over a tile, which no prefetcher foresees: they ask for the next one, line by line.
+      if (W * k * sizeof(C) % 64 == 0)
+        steps(0, written_out<kPerLane>(), [&](int j) TALLY_LAMBDA { __builtin_prefetch(at(j) + kTile); });
+      acc[k] = Op::lane([=](int j) TALLY_LAMBDA { return load(at(j)); }, written_out<kPerLane>(), ends, pivot, bad);
     });
     int left = K / 2, n = kPerLane, k = 0;
     steps(0, written_out<K - 1>(), [&](int) TALLY_LAMBDA {
