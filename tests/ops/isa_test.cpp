@@ -71,12 +71,13 @@ Tensor changed(const Tensor& x, double (*f)(double, std::int64_t)) {
   return tensor(values, x.shape()).to(x.dtype());
 }
 
-// Factors of which 8 in a lane leave float's range on the way and come back, with a product in range; with 8 for
-// `times` double's range.
-double balanced(double x, std::int64_t i, int times = 1) {
+// Factors of which 8 in a lane become subnormal on the way and come back, with a product in range: floats, and with 7.5
+// for `times` doubles.
+double balanced(double x, std::int64_t i, double times = 1) {
   constexpr int exponents[] = {0, -100, -40, 120, 90, 0, -110, 40};
   const std::int64_t place = i % kRow, row = place % 1024 / 128;
-  return std::ldexp(std::copysign(1 + std::abs(x) / 4096, x), place < 2048 ? times * exponents[row] : 0);
+  return std::ldexp(std::copysign(1 + std::abs(x) / 4096, x),
+                    place < 2048 ? static_cast<int>(times * exponents[row]) : 0);
 }
 
 struct Values {
@@ -98,7 +99,7 @@ const Values kValues[] = {
     {"infinities", [](double x, std::int64_t i) { return i % 1901 == 1500 ? std::copysign(INFINITY, x) : x; }},
     {"squares that are subnormal", [](double x, std::int64_t) { return std::ldexp(x, -66); }},
     {"factors that come back", [](double x, std::int64_t i) { return balanced(x, i); }},
-    {"factors that come back to double", [](double x, std::int64_t i) { return balanced(x, i, 8); }},
+    {"factors that come back to double", [](double x, std::int64_t i) { return balanced(x, i, 7.5); }},
     {"factors with a zero, or below the normal numbers",
      [](double x, std::int64_t i) {
        if (i % kRow == 1501) return std::ldexp(balanced(x, i), i / kRow == 2 ? 100 : 0);
