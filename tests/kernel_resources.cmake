@@ -18,16 +18,13 @@ foreach(kernel IN LISTS kernels)
   set(local ${CMAKE_MATCH_4})
   set(stack_limit 0)
   set(register_limit 255)
-  if(name MATCHES "reduce_columns")
+  if(name MATCHES "reduce_(columns|rows)")
     set(stack_limit 3072)  # as below
-    set(register_limit 128)  # two blocks: a step's loads are under way while the last one's values merge
-  elseif(name MATCHES "reduce_(rows|short_rows|small_slabs|slabs)")
+    set(register_limit 128)  # two blocks of 256 threads or three, as the op's unit asks for
+  elseif(name MATCHES "reduce_(short_rows|small_slabs|slabs)")
     # What their hot loops leave to functions: exact units with the counters of a binary tree, and the last block's merge.
     set(stack_limit 3072)
     set(register_limit 80)  # three blocks of 256 threads
-    if(name MATCHES "reduce_rows.*[dl]Li1EEEv")
-      set(register_limit 128)  # two: a tile of 8-byte elements is twice as much under way
-    endif()
   elseif(name MATCHES "reduce_many")
     set(stack_limit 3072)
     set(register_limit 128)  # two blocks: the arrays of a clipping share the memory's bandwidth, not a warp's latency

@@ -41,7 +41,8 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
                                       .column_width = kColumns,
                                       .column_blocks = strip_blocks<U>(),
                                       .value_bytes = sizeof(typename U::Value),
-                                      .heavy = U::heavy},
+                                      .heavy = U::heavy,
+                                      .slight = is_slight<U, T>()},
                                      limits());
   if (plan.blocks == 0) return;
   // The kernel for long rows has its partial results beside the tickets, as zeros too.

@@ -24,8 +24,12 @@ Plan plan_rows(const Problem& p, const Limits& limits) {
   Plan plan{.mapping = Plan::Mapping::rows};
   if (limits.vectors && rows_fit_vectors(p, p.row_width)) plan.width = p.row_width;
   const std::int64_t at_once = std::max(1, kWarp * plan.width / kLanes);  // tiles of a warp
-  // Long lists leave a warp more of them, a few of them up to eight tiles.
-  const std::int64_t share = tiles >= 256 ? 8 : 4, few = tiles >= 256 ? limits.few / 2 : limits.few;
+  // A warp's share: the fewer tiles there are, the fewer, so that all multiprocessors have some. Long walks pay where
+  // vectors are loaded.
+  const bool long_lists = tiles >= 256;
+  const std::int64_t least = long_lists ? 8 : 4, few = long_lists ? limits.few / 2 : limits.few;
+  const std::int64_t share =
+      plan.width > 1 ? std::clamp<std::int64_t>(lists * tiles / (2 * limits.few), least, 16) : least;
   const std::int64_t part = parts(tiles, warps_for(lists, tiles, share, few, limits.warps));
   plan.run = std::max(power_of_two(part), at_once);
   while (parts(tiles, plan.run * kWarps) > 4 * limits.splits) plan.run *= 2;
@@ -50,7 +54,7 @@ Plan plan_short_rows(const Problem& p, const Limits& limits) {
   if (limits.vectors && n > 0 && rows_fit_vectors(p, kVector)) plan.width = kVector;
   plan.rows = n <= kLanes ? 1 : p.heavy ? kRowsOfTile : n <= 2 * kLanes ? 2 : n <= 4 * kLanes ? 4 : kRowsOfTile;
   plan.group = static_cast<int>(power_of_two(parts(std::min<std::int64_t>(n, kLanes), kVector)));
-  const std::int64_t groups = parts(p.lists.outputs(), lists_under_way(plan.rows));
+  const std::int64_t groups = parts(p.lists.outputs(), lists_under_way(plan.rows, p.slight));
   plan.threads = static_cast<int>(std::clamp<std::int64_t>(power_of_two(groups * plan.group), kWarp, kThreads));
   plan.blocks = parts(groups, plan.threads / plan.group);
   return plan;

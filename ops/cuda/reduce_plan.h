@@ -13,8 +13,8 @@ constexpr int kVector = 4;  ///< neighbouring lanes of a thread of the kernel fo
 /// Elements of a lane in a whole tile.
 constexpr int kRowsOfTile = 8;
 
-/// Lists that a thread of the kernel for short rows has under way at once.
-constexpr int lists_under_way(int rows) { return kRowsOfTile / rows; }
+/// Lists that a thread of the kernel for short rows has under way at once; twice as many of `slight` ones.
+constexpr int lists_under_way(int rows, bool slight) { return (slight && rows > 1 ? 2 : 1) * kRowsOfTile / rows; }
 /// Neighbouring lanes that a thread of the column kernel takes at once.
 constexpr int column_lanes(int rows) { return kRowsOfTile / rows; }
 /// Lists, of the `width` that a thread of the column kernel loads at once, that it is left with after the exchange.
@@ -33,6 +33,7 @@ struct Problem {
   int column_blocks = 3;        ///< that a multiprocessor holds of the column kernel
   std::size_t value_bytes = 4;  ///< of a lane's value
   bool heavy = false;           ///< the op has no kernels for lengths between a row of lanes and a tile
+  bool slight = false;          ///< two-byte elements with small values: a thread has room for more lists
 };
 
 struct Plan {

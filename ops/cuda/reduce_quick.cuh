@@ -26,6 +26,7 @@ struct QuickNorm2 {
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT64_MAX;
   static constexpr int column_blocks(int) { return 3; }
+  static constexpr int row_blocks(int width) { return width == 8 ? 2 : 3; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return 0; }
   template <int kRows>
@@ -80,6 +81,7 @@ struct QuickVar {
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
   static constexpr int column_blocks(int) { return 3; }
+  static constexpr int row_blocks(int) { return 3; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {0, 0, 0}; }
   template <int kRows>
@@ -135,6 +137,7 @@ struct QuickProd {
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
   static constexpr int column_blocks(int width) { return width == 8 ? 3 : 4; }
+  static constexpr int row_blocks(int width) { return width == 1 ? 3 : 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {1, 0, 0}; }
   template <int kRows>
@@ -160,31 +163,60 @@ struct QuickProd {
       return each;
     }
   }
+  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane]) {
+    static_assert(W % 4 == 0);
+    Value fours[W / 4];
+    TALLY_UNROLL
+    for (int f = 0; f < W / 4; ++f) {
+      float product[4], least = INFINITY;  // the least on the way
+      TALLY_UNROLL
+      for (int k = 0; k < 4; ++k) {
+        product[k] = x[4 * f + k][0];
+        TALLY_UNROLL
+        for (int j = 1; j < kPerLane; ++j) {
+          if (j > 1) least = std::fmin(least, math::abs(product[k]));
+          product[k] = product[k] * x[4 * f + k][j];
+        }
+      }
+      // Nothing got too small on the way, and what got too large would still be infinite or NaN.
+      if (least >= 0x1p-120f && sizes_between(product, 0x1p-30f, 0x1p30f)) {
+        fours[f] = in_range({(product[0] * product[1]) * (product[2] * product[3]), 0, 0});
+      } else {
+        Value each[4];
+        TALLY_UNROLL
+        for (int k = 0; k < 4; ++k) each[k] = lane<kPerLane>(op, x[4 * f + k], kPerLane, 0, 0);
+        merge_within<QuickProd, 4>(op, each);
+        fours[f] = each[0];
+      }
+    }
+    merge_within<QuickProd, W / 4>(op, fours);
+    return fours[0];
+  }
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
     return in_range({a.m * b.m, a.e + b.e, a.zeros + b.zeros});
   }
-  TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[kPerLane], int count, int) {
-    float v[kPerLane], least = 1, most = 1;
+  template <int N> TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[N], int count, int) {
+    constexpr float kMost = N <= 4 ? 0x1p29f : 0x1p15f;  // no product of some of them leaves the range
+    static_assert(N <= 8);
+    float v[N], least = 1, most = 1;
     TALLY_UNROLL
-    for (int k = 0; k < kPerLane; ++k) {
+    for (int k = 0; k < N; ++k) {
       v[k] = k < count ? x[k] : 1;
       least = std::fmin(least, math::abs(v[k]));
       most = std::fmax(most, math::abs(v[k]));
     }
-    const bool moderate =
-        least >= 0x1p-15f && most <= 0x1p15f;  // as above: no product of some of them leaves the range
-    Value each[kPerLane];
-    if (moderate) {
-      const float product = ((v[0] * v[1]) * (v[2] * v[3])) * ((v[4] * v[5]) * (v[6] * v[7]));
-      return in_range({product, 0, 0});
-    }
-    TALLY_UNROLL
-    for (int k = 0; k < kPerLane; ++k) each[k] = k < count ? factor(x[k]) : nothing(op);
-    TALLY_UNROLL
-    for (int step = 1; step < kPerLane; step *= 2) {
+    if (least >= 1 / kMost && most <= kMost) {
       TALLY_UNROLL
-      for (int k = 0; k < kPerLane; k += 2 * step) each[k] = merge(op, each[k], each[k + step]);
+      for (int step = 1; step < N; step *= 2) {
+        TALLY_UNROLL
+        for (int k = 0; k < N; k += 2 * step) v[k] = v[k] * v[k + step];
+      }
+      return in_range({v[0], 0, 0});  // NaN passed by least and most
     }
+    Value each[N];
+    TALLY_UNROLL
+    for (int k = 0; k < N; ++k) each[k] = k < count ? factor(x[k]) : nothing(op);
+    merge_within<QuickProd, N>(op, each);
     return each[0];
   }
   TALLY_DEVICE static bool holds(const Value& a) { return a.m == a.m; }
@@ -201,18 +233,21 @@ struct QuickProd {
     if (size == 0) return {math::copysign(1.0f, x), 0, 1};
     return size >= 0x1p-120f && size <= 0x1p120f ? in_range({x, 0, 0}) : Value{NAN, 0, 0};
   }
+  TALLY_DEVICE static bool sizes_between(const float (&x)[4], float low, float high) {
+    float least = math::abs(x[0]), most = least;
+    TALLY_UNROLL
+    for (int k = 1; k < 4; ++k) {
+      least = gpu::min_or_nan(least, math::abs(x[k]));
+      most = gpu::max_or_nan(most, math::abs(x[k]));
+    }
+    return least >= low && most <= high;
+  }
   // Wide's own range: one step is enough for a product of two that are in it.
   TALLY_DEVICE static Value in_range(Value a) {
     const float size = math::abs(a.m);
-    if (size < 0x1p-60f) {
-      a.m = a.m * 0x1p60f;
-      --a.e;
-    }
-    if (size > 0x1p60f) {
-      a.m = a.m * 0x1p-60f;
-      ++a.e;
-    }
-    return a;
+    const bool small = size < 0x1p-60f;
+    const bool large = size > 0x1p60f;
+    return {a.m * (small ? 0x1p60f : large ? 0x1p-60f : 1.0f), a.e + (large ? 1 : 0) - (small ? 1 : 0), a.zeros};
   }
 };
 
@@ -220,6 +255,8 @@ struct QuickProd {
 template <bool Largest> TALLY_DEVICE float extreme_of(float a, float b) {
   return Largest ? gpu::max_or_nan(a, b) : gpu::min_or_nan(a, b);
 }
+/// Whether b, and not NaN, is the extreme of both alone.
+template <bool Largest> TALLY_DEVICE bool is_behind(float a, float b) { return Largest ? a < b : a > b; }
 /// Of several, in four chains that don't wait for each other.
 template <bool Largest, int kCount> TALLY_DEVICE float extreme_of(const float (&x)[kCount]) {
   float v[4] = {x[0], x[1], x[2], x[3]};
@@ -239,6 +276,7 @@ template <bool Largest> struct QuickExtreme {
   static constexpr bool any_order = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
   static constexpr int column_blocks(int) { return 3; }
+  static constexpr int row_blocks(int) { return 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), INT32_MAX}; }
   template <int kRows>
@@ -262,11 +300,11 @@ template <bool Largest> struct QuickExtreme {
       return {nan ? NAN : value, static_cast<int>(first) + at};
     }
   }
-  TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[kPerLane], int count, int first) {
+  template <int N> TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[N], int count, int first) {
     Value best = nothing(op);
     bool nan = false;
     TALLY_UNROLL
-    for (int k = 0; k < kPerLane; ++k)
+    for (int k = 0; k < N; ++k)
       if (k < count) {
         nan |= math::isnan(x[k]);
         if (k == 0 || (Largest ? x[k] > best.value : x[k] < best.value)) best = {x[k], first + k};
@@ -274,9 +312,11 @@ template <bool Largest> struct QuickExtreme {
     if (nan) best.value = NAN;
     return best;
   }
+  template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return extreme_of<Largest>(x); }
+  TALLY_DEVICE static float extreme(float a, float b) { return extreme_of<Largest>(a, b); }
+  TALLY_DEVICE static bool loses(float a, float b) { return is_behind<Largest>(a, b); }
   template <int kWidth, int kStep, int kCount>
-  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], std::int64_t first) {
-    float value = extreme_of<Largest>(x);
+  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], float value, std::int64_t first) {
     int at[4] = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
     TALLY_UNROLL
     for (int i = kCount - 1; i >= 0; --i)
@@ -313,36 +353,37 @@ template <bool Largest> struct QuickShared {
   static constexpr bool any_order = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
   static constexpr int column_blocks(int width) { return width == 8 ? 3 : 4; }
+  static constexpr int row_blocks(int) { return 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), 0}; }
   template <int kRows>
   TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t, float) {
     if (count <= 0) return nothing(op);
-    if constexpr (kRows == 1) {
-      return {x[0], 1};
-    } else {
-      float value = x[0];
+    if constexpr (kRows == 1) return {x[0], 1};
+    return neighbours(op, x, count, 0);
+  }
+  template <int N> TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[N], int count, int) {
+    if (count <= 0) return nothing(op);
+    float value = x[0];
+    TALLY_UNROLL
+    for (int j = 1; j < N; ++j)
+      if (j < count) value = extreme_of<Largest>(value, x[j]);
+    int ties = 0;
+    TALLY_UNROLL
+    for (int j = 0; j < N; ++j)
+      if (j < count) ties += x[j] == value;
+    if (value == 0) {
       TALLY_UNROLL
-      for (int j = 1; j < kPerLane; ++j)
-        if (j < count) value = extreme_of<Largest>(value, x[j]);
-      int ties = 0;
-      TALLY_UNROLL
-      for (int j = 0; j < kPerLane; ++j)
-        if (j < count) ties += x[j] == value;
-      if (value == 0) {
-        TALLY_UNROLL
-        for (int j = 0; j < kPerLane; ++j)
-          if (j < count && x[j] == 0 && math::signbit(x[j]) != Largest) value = x[j];
-      }
-      return {value, ties};
+      for (int j = 0; j < N; ++j)
+        if (j < count && x[j] == 0 && math::signbit(x[j]) != Largest) value = x[j];
     }
+    return {value, ties};
   }
-  TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[kPerLane], int count, int) {
-    return lane<kPerLane>(op, x, count, 0, 0);
-  }
+  template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return extreme_of<Largest>(x); }
+  TALLY_DEVICE static float extreme(float a, float b) { return extreme_of<Largest>(a, b); }
+  TALLY_DEVICE static bool loses(float a, float b) { return is_behind<Largest>(a, b); }
   template <int kWidth, int kStep, int kCount>
-  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], std::int64_t) {
-    float value = extreme_of<Largest>(x);
+  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], float value, std::int64_t) {
     int ties[4] = {};
     TALLY_UNROLL
     for (int i = 0; i < kCount; ++i) ties[i % 4] += x[i] == value;

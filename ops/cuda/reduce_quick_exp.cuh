@@ -30,6 +30,7 @@ struct QuickLogSumExp {
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT64_MAX;
   static constexpr int column_blocks(int) { return 3; }
+  static constexpr int row_blocks(int width) { return width == 8 ? 2 : 3; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {-math::infinity<float>(), 0}; }
   template <int kRows>

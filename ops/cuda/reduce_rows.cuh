@@ -21,8 +21,30 @@ template <int kWidth> struct Share {
   TALLY_DEVICE static int lane(int pass) { return kStep * pass + static_cast<int>(threadIdx.x % kGroup) * kWidth; }
 };
 
+/// What a thread reads of a tile: number kPasses·j + p is row j of pass p.
+template <int kWidth, class T> struct LoadsOfTile {
+  static constexpr int kCount = Share<kWidth>::kPasses * kPerLane;
+  gpu::Vector<T, kWidth> at[kCount];
+};
+
 /// What a thread has of a tile, a value a pass.
 template <class U, int kWidth> struct ShareOfTile { typename U::Value passes[Share<kWidth>::kPasses]; };
+
+/// Of the tile that begins with element `first` of its list and has `count`. kFull: it is whole.
+template <class U, bool kFull, int kWidth, class Op, class T>
+TALLY_DEVICE ShareOfTile<U, kWidth> share_of_tile(const Op& op, const LoadsOfTile<kWidth, T>& loads, std::int64_t first,
+                                                  int count, Compute<T> pivot) {
+  using S = Share<kWidth>;
+  ShareOfTile<U, kWidth> share;
+  TALLY_UNROLL
+  for (int p = 0; p < S::kPasses; ++p) {
+    gpu::Vector<T, kWidth> rows[kPerLane];
+    TALLY_UNROLL
+    for (int j = 0; j < kPerLane; ++j) rows[j] = loads.at[S::kPasses * j + p];
+    share.passes[p] = fold_lanes<U, kFull>(op, rows, first, S::lane(p), count, pivot);
+  }
+  return share;
+}
 
 /// Any tile in any layout: the last one of a list, one in many pieces. One copy of the code.
 template <class U, int kWidth, class Op, class T>
@@ -47,62 +69,54 @@ TALLY_COLD ShareOfTile<U, kWidth> read_last_tile(const Task<Op, T>& task, const 
                                                  std::int64_t tile) {
   using S = Share<kWidth>;
   using Load = gpu::Vector<T, kWidth>;
-  constexpr int kLoads = S::kPasses * kPerLane;  // as below
   const std::int64_t first = tile * kTile;
   const int count = static_cast<int>(task.n - first), left = count - S::lane(0);
   const T* from = x + first + S::lane(0);
-  Load loads[kLoads];
+  LoadsOfTile<kWidth, T> loads;
   TALLY_UNROLL
-  for (int i = 0; i < kLoads; ++i)
-    loads[i] = i * S::kStep < left ? gpu::load_streaming(reinterpret_cast<const Load*>(from + i * S::kStep)) : Load{};
-  ShareOfTile<U, kWidth> share;
-  TALLY_UNROLL
-  for (int p = 0; p < S::kPasses; ++p) {
-    Load rows[kPerLane];
-    TALLY_UNROLL
-    for (int j = 0; j < kPerLane; ++j) rows[j] = loads[S::kPasses * j + p];
-    share.passes[p] = fold_lanes<U, false>(task.op, rows, first, S::lane(p), count, pivot);
-  }
-  return share;
+  for (int i = 0; i < loads.kCount; ++i)
+    loads.at[i] =
+        i * S::kStep < left ? gpu::load_streaming(reinterpret_cast<const Load*>(from + i * S::kStep)) : Load{};
+  return share_of_tile<U, false>(task.op, loads, first, count, pivot);
 }
 
 /// A whole tile in one piece, or in a few of one stride.
-template <class U, int kWidth, class Op, class T>
-TALLY_DEVICE ShareOfTile<U, kWidth> read_whole_tile(const Task<Op, T>& task, const T* x, Compute<T> pivot,
-                                                    std::int64_t tile, bool dense) {
+template <int kWidth, class Op, class T>
+TALLY_DEVICE LoadsOfTile<kWidth, T> load_whole_tile(const Task<Op, T>& task, const T* x, std::int64_t tile,
+                                                    bool dense) {
   using S = Share<kWidth>;
   using Load = gpu::Vector<T, kWidth>;
-  constexpr int kLoads = S::kPasses * kPerLane;  // number kPasses·j + p is row j of pass p
-  const std::int64_t first = tile * kTile;
-  Load loads[kLoads];
+  const std::int64_t first = tile * kTile + S::lane(0);
+  LoadsOfTile<kWidth, T> loads;
   if (dense) {
-    const T* from = x + first + S::lane(0);
+    const T* from = x + first;
     TALLY_UNROLL
-    for (int i = 0; i < kLoads; ++i) loads[i] = gpu::load_streaming(reinterpret_cast<const Load*>(from + i * S::kStep));
-  } else {
-    const std::int64_t from = first + S::lane(0);
-    TALLY_UNROLL
-    for (int i = 0; i < kLoads; ++i)
-      loads[i] = gpu::load_streaming(reinterpret_cast<const Load*>(x + near_offset(task.reduced, from + i * S::kStep)));
-  }
-  ShareOfTile<U, kWidth> share;
-  if constexpr (has_share<U, Op, Compute<T>>) {
-    Compute<T> all[kLoads * kWidth];
-    TALLY_UNROLL
-    for (int i = 0; i < kLoads * kWidth; ++i) all[i] = convert<Compute<T>>(loads[i / kWidth][i % kWidth]);
-    share.passes[0] = U::template share<kWidth, S::kStep>(task.op, all, first + S::lane(0));
-    TALLY_UNROLL
-    for (int p = 1; p < S::kPasses; ++p) share.passes[p] = U::nothing(task.op);
+    for (int i = 0; i < loads.kCount; ++i)
+      loads.at[i] = gpu::load_streaming(reinterpret_cast<const Load*>(from + i * S::kStep));
   } else {
     TALLY_UNROLL
-    for (int p = 0; p < S::kPasses; ++p) {
-      Load rows[kPerLane];
-      TALLY_UNROLL
-      for (int j = 0; j < kPerLane; ++j) rows[j] = loads[S::kPasses * j + p];
-      share.passes[p] = fold_lanes<U, true>(task.op, rows, first, S::lane(p), kTile, pivot);
-    }
+    for (int i = 0; i < loads.kCount; ++i)
+      loads.at[i] =
+          gpu::load_streaming(reinterpret_cast<const Load*>(x + near_offset(task.reduced, first + i * S::kStep)));
   }
-  return share;
+  return loads;
+}
+
+/// Where only the extreme of a list and its like count: adds whole tiles to what the thread has. `bar` is the extreme
+/// that the warp has seen; most tiles stay behind it, and need no more than a look at their own.
+template <class U, int kWidth, class Op, class T>
+TALLY_DEVICE void add_to_extreme(const Op& op, const LoadsOfTile<kWidth, T>& loads, std::int64_t first,
+                                 typename U::Value& mine, Compute<T>& bar) {
+  using S = Share<kWidth>;
+  Compute<T> x[loads.kCount * kWidth];
+  TALLY_UNROLL
+  for (int i = 0; i < loads.kCount * kWidth; ++i) x[i] = convert<Compute<T>>(loads.at[i / kWidth][i % kWidth]);
+  const Compute<T> extreme = U::extreme(x);
+  if (__all_sync(gpu::kAllLanes, U::loses(extreme, bar))) return;
+  mine = U::merge(op, mine, U::template share<kWidth, S::kStep>(op, x, extreme, first + S::lane(0)));
+  bar = mine.value;
+  TALLY_UNROLL
+  for (int offset = 1; offset < kWarp; offset *= 2) bar = U::extreme(bar, gpu::shuffle_xor(bar, offset));
 }
 
 /// The groups of Share::kTiles tiles of a list that begin at `begin`, `begin` + stride, ... before `end`. Of a run, the
@@ -141,9 +155,19 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
   const std::int64_t last_whole = (end < whole ? end : whole) - S::kTiles;
   const int mine_of_group = static_cast<int>(threadIdx.x % kWarp) / S::kGroup;
   std::int64_t group = begin;
-  for (; group <= last_whole; group += stride) {
-    ShareOfTile<U, kWidth> share = read_whole_tile<U, kWidth>(task, x, pivot, group + mine_of_group, dense);
-    add(share);
+  if constexpr (has_share<U, Op, Compute<T>>) {
+    Compute<T> bar = mine.value;
+    for (; group <= last_whole; group += stride) {
+      const std::int64_t tile = group + mine_of_group;
+      add_to_extreme<U>(task.op, load_whole_tile<kWidth>(task, x, tile, dense), tile * kTile, mine, bar);
+    }
+  } else {
+    for (; group <= last_whole; group += stride) {
+      const std::int64_t tile = group + mine_of_group;
+      ShareOfTile<U, kWidth> share =
+          share_of_tile<U, true>(task.op, load_whole_tile<kWidth>(task, x, tile, dense), tile * kTile, kTile, pivot);
+      add(share);
+    }
   }
   TALLY_ROLLED
   for (; group < end; group += stride) {
@@ -264,7 +288,8 @@ struct PartOfRow {
 };
 
 template <class Op, class T, int kWidth>
-__global__ void __launch_bounds__(256, sizeof(T) == 8 ? 2 : 3) reduce_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
+__global__ void __launch_bounds__(256, Unit<Op, Compute<T>>::row_blocks(kWidth))
+    reduce_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;
   using Partial = PartialOf<Op, C>;

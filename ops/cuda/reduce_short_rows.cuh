@@ -5,6 +5,11 @@
 
 namespace tally::cuda_loops {
 
+/// Whether a thread has room for twice as many lists, and enough bytes under way only then.
+template <class U, class T> constexpr bool is_slight() {
+  return sizeof(T) == 2 && sizeof(typename U::Value) <= 4 && !U::checked && !U::heavy;
+}
+
 /// A thread's elements of a list: kRows of each of kVector neighbouring lanes.
 template <class T, int kRows> using ShortShare = gpu::Vector<T, kVector>[kRows];
 
@@ -69,7 +74,7 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
   using C = Compute<T>;
   using U = Unit<Op, C>;
   using Load = gpu::Vector<T, kVector>;
-  constexpr int kLists = lists_under_way(kRows);
+  constexpr int kLists = lists_under_way(kRows, is_slight<U, T>());
   const int group = task.plan.group, group_bits = 31 - __clz(group);
   const int r = static_cast<int>(threadIdx.x) & (group - 1), groups = static_cast<int>(blockDim.x) >> group_bits;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (groups * kLists) + (threadIdx.x >> group_bits);

@@ -69,6 +69,11 @@ TALLY_DEVICE typename U::Value fold_lanes(const Op& op, const gpu::Vector<T, kWi
       for (int j = 0; j < kPerLane; ++j) x[k][j] = convert<C>(rows[j][k]);
     }
     return U::lanes(op, x);
+  } else if constexpr (kWidth > 1 && kRows == 1 && has_neighbours<U, Op, C>) {
+    C x[kWidth];
+    TALLY_UNROLL
+    for (int k = 0; k < kWidth; ++k) x[k] = convert<C>(rows[0][k]);
+    return U::neighbours(op, x, kFull ? kWidth : count - lane, static_cast<int>(first) + lane);
   } else {
     typename U::Value v[kWidth];
     TALLY_UNROLL

@@ -43,6 +43,8 @@ template <class Op, class C> struct Exact {
   /// Blocks that a multiprocessor is to hold of the kernel for slabs: measured, as what they trade
   /// (loads under way for registers) is not to be read off.
   static constexpr int column_blocks(int) { return heavy ? 4 : 3; }
+  /// The same of the kernel for long rows whose threads load `width` neighbours at once.
+  static constexpr int row_blocks(int width) { return sizeof(C) == 8 || width == 8 ? 2 : 3; }
 
   TALLY_DEVICE static Value nothing(const Op& op) { return F::nothing(op); }
   /// A lane as Fold::lane has it, of at most kRows elements; of none it is nothing.
@@ -50,10 +52,11 @@ template <class Op, class C> struct Exact {
   TALLY_DEVICE static Value lane(const Op& op, const C (&x)[kPerLane], int count, std::int64_t first, C pivot) {
     return count > 0 ? F::some(F::lane(op, x, count, first, pivot)) : F::nothing(op);
   }
-  // Optional: neighbours(op, x, count, first), the tree over kPerLane neighbouring lanes of one element each, of which
-  // the first `count` exist, maybe none. lanes(op, x), the tree over the neighbouring, whole lanes x[0], x[1], ...
-  // share<kWidth, kStep>(op, x, first), where merges have any order, all of x: element i of it is number
-  // first + i / kWidth * kStep + i % kWidth of the list.
+  // Optional: neighbours(op, x, count, first), the tree over 4 or kPerLane neighbouring lanes of one element each, of
+  // which the first `count` exist, maybe none. lanes(op, x), the tree over the neighbouring, whole lanes x[0], x[1],
+  // ... share<kWidth, kStep>(op, x, extreme, first), where only the extreme of a list and its like count: all of x,
+  // whose extreme is given; element i of it is number first + i / kWidth * kStep + i % kWidth of the list. With it come
+  // extreme(x), of several or of two, and loses(a, b).
   TALLY_DEVICE static Value merge(const Op& op, const Value& a, const Value& b) { return F::merge(op, a, b); }
   TALLY_DEVICE static bool holds(const Value&) { return true; }
   TALLY_DEVICE static Value unpack(const Value& partial) { return partial; }
@@ -71,7 +74,7 @@ concept has_lanes = requires(const Op& op, const C (&x)[2][kPerLane]) {
 };
 template <class U, class Op, class C>
 concept has_share = requires(const Op& op, const C (&x)[kPerLane]) {
-  U::template share<1, 1>(op, x, std::int64_t{});
+  U::template share<1, 1>(op, x, C{}, std::int64_t{});
 };
 
 template <class Op, class C> struct UnitOf { using type = Exact<Op, C>; };

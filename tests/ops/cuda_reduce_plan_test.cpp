@@ -106,7 +106,7 @@ void expect_whole(const Problem& problem, const Limits& limits = {}) {
     ASSERT_TRUE(is_power(p.group));
     ASSERT_LE(p.group, 32);
     ASSERT_GE(p.group * kVector, std::min<std::int64_t>(n, kLanes));
-    ASSERT_GE(p.blocks * (p.threads / p.group) * lists_under_way(p.rows), lists);
+    ASSERT_GE(p.blocks * (p.threads / p.group) * lists_under_way(p.rows, problem.slight), lists);
   } else if (p.mapping == Mapping::small_slabs || p.mapping == Mapping::slabs) {
     expect_whole_slabs(problem, p);
   } else {
@@ -151,7 +151,13 @@ TEST(CudaReducePlan, WholeForAllSizes) {
             expect_whole(slices);
           }
       }
-      expect_whole(rows(lists, n));
+      for (const int width : {1, 4, 8})
+        for (const bool slight : {false, true}) {
+          Problem along = rows(lists, n);
+          along.row_width = width;
+          along.slight = slight;
+          expect_whole(along);
+        }
       for (const std::int64_t inner : {2, 3, 31, 130, 1009}) {
         expect_whole(middle(lists, n, inner));
         expect_whole(middle(lists, n, inner, inner + 5));
@@ -174,6 +180,17 @@ TEST(CudaReducePlan, WholeUnderAnyLimits) {
         expect_whole(middle(5, n, 301), limits);
       }
     }
+}
+
+// Enough blocks for every multiprocessor come first, then walks as long as they pay.
+TEST(CudaReducePlan, WarpsWalkLongWhereThereIsEnoughToDo) {
+  EXPECT_EQ(plan(rows(1, 1 << 16), {}).run, 1);
+  EXPECT_EQ(plan(rows(1, 1 << 24), {}).run, 8);
+  EXPECT_EQ(plan(rows(1, 1 << 28), {}).run, 16);
+  EXPECT_EQ(plan(rows(8192, 8192), {}).warps_per_list, 1);
+  EXPECT_EQ(plan(rows(4096, 50304), {}).warps_per_list, 2);
+  EXPECT_EQ(plan(rows(1000, 20000), {}).run, 4);
+  EXPECT_EQ(plan(rows(4096, 50257), {}).run, 8);  // no vectors
 }
 
 TEST(CudaReducePlan, MappingsFollowMemory) {
