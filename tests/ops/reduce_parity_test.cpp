@@ -1,4 +1,5 @@
 // Every reduction gives the same bits on CPU and CUDA, whatever the layout and however the kernels cut the work.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <tally/core/cuda/device.h>
 #include <tally/core/raw.h>
+#include <tally/ops/reduce.h>
 #include <tally/ops/reduce_backend.h>
 #include <tally/ops/results.h>
 #include <tally/tests/support/devices.h>
@@ -358,6 +360,43 @@ TEST_P(ReduceParityCut, GivesTheSameBits) {
     check(twins(t, {100, 40}, {40, 1}, 0, Values::ordinary), 0, true);
     check(twins(t, {2, 5 * 1024 + 5, 3}, {3 * (5 * 1024 + 5), 3, 1}, 0, Values::ordinary), 1);
   }
+}
+
+// Ties stand in many lanes and tiles, so a count that loses some shows in the gradient: 1 / ties.
+TEST_P(ReduceParityCut, CountsTheTiesOfAllTiles) {
+  constexpr std::int64_t kLists = 2, kLength = 7 * 1024 + 36;
+  std::mt19937 engine(6);
+  std::vector<float> list(kLists * kLength);
+  for (float& x : list) x = static_cast<float>(engine() % 3);
+  for (const DType t : {float32, bfloat16})
+    for (const bool largest : {true, false}) {
+      const Tensor x = tensor(list, {kLists, kLength}, Device::cuda).to(t).detach().requires_grad_();
+      sum(largest ? amax(x, 1) : amin(x, 1)).backward();
+      const std::vector<float> gradient = x.grad().to_vector<float>();
+      for (std::int64_t o = 0; o < kLists; ++o) {
+        const auto begin = list.begin() + o * kLength, end = begin + kLength;
+        const float extreme = largest ? 2.0f : 0.0f, ties = static_cast<float>(std::count(begin, end, extreme));
+        const float share = tensor({1.0 / ties}).to(t).item<float>();
+        for (std::int64_t i = 0; i < kLength; ++i)
+          ASSERT_EQ(gradient[static_cast<std::size_t>(o * kLength + i)],
+                    list[static_cast<std::size_t>(o * kLength + i)] == extreme ? share : 0.0f)
+              << (largest ? "amax " : "amin ") << name_of(t) << " " << o << " " << i;
+      }
+    }
+}
+
+// Of zeros of both signs amax is the one above, amin the one below, wherever it stands.
+TEST_P(ReduceParityCut, FindsTheZeroThatCounts) {
+  constexpr std::int64_t kLength = 7 * 1024 + 36;
+  for (const std::int64_t at : {0, 1, 5, 100, 129, 1023, 1024, 5000, static_cast<int>(kLength - 1)})
+    for (const bool largest : {true, false}) {
+      std::vector<float> list(kLength, largest ? -0.0f : 0.0f);
+      list[static_cast<std::size_t>(at)] = largest ? 0.0f : -0.0f;
+      const Tensor x = tensor(list, {kLength}, Device::cuda);
+      const float extreme = (largest ? amax(x) : amin(x)).item<float>();
+      EXPECT_EQ(extreme, 0);
+      EXPECT_EQ(std::signbit(extreme), !largest) << "at " << at;
+    }
 }
 
 #endif

@@ -29,9 +29,9 @@ namespace {
 // The op under a name for which there is no quick unit.
 template <class Op> struct Plain : Op {};
 
-enum class Values { ordinary, awkward, mostly_ordinary, tiny, small_integers };
-constexpr Values kValues[] = {Values::ordinary, Values::awkward, Values::mostly_ordinary, Values::tiny,
-                              Values::small_integers};
+enum class Values { ordinary, awkward, mostly_ordinary, tiny, small_integers, there_and_back };
+constexpr Values kValues[] = {Values::ordinary, Values::awkward,        Values::mostly_ordinary,
+                              Values::tiny,     Values::small_integers, Values::there_and_back};
 
 std::vector<float> draw(std::int64_t count, Values values) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -40,6 +40,8 @@ std::vector<float> draw(std::int64_t count, Values values) {
                            kInfinity, -kInfinity, NAN,    3e38f,   -3e38f, 1e18f, 1,      1};
   std::mt19937 engine(static_cast<unsigned>(count));
   std::normal_distribution<float> normal(0.5f, 2);
+  // Exponents along a lane of a row: a product that is subnormal for a while, and ordinary in the end.
+  const int exponents[] = {0, -70, -70, 60, 75, 2, 0, -1};
   std::vector<float> drawn(static_cast<std::size_t>(count));
   for (float& x : drawn) {
     x = normal(engine);
@@ -47,6 +49,10 @@ std::vector<float> draw(std::int64_t count, Values values) {
     if (values == Values::mostly_ordinary && engine() % 1000 < 2) x = awkward[engine() % 8];
     if (values == Values::tiny) x *= 1e-25f;  // squares that float has not
     if (values == Values::small_integers) x = std::trunc(x);
+    if (values == Values::there_and_back) {
+      const float significand = 1 + 0x1p-24f * static_cast<float>(engine() >> 8);
+      x = std::ldexp(significand, exponents[(&x - drawn.data()) / kLanes % kPerLane]);
+    }
   }
   return drawn;
 }
