@@ -142,6 +142,12 @@ class ReduceOrder : public testing::Test {
 
 TEST_F(ReduceOrder, IsTheDocumentedOne) { check_all(); }
 
+TEST_F(ReduceOrder, OfMoreBlocksThanTheLastOneHasThreads) {
+  check(1, 300 * 1024 + 17, false);  // than its first warp
+  cuda_loops::limits() = {.few = 1 << 20};
+  check(1, 2100 * 1024 + 17, false);
+}
+
 TEST_F(ReduceOrder, HoweverTheWorkIsCut) {
   for (const std::int64_t few : {1, 4, 9}) {
     cuda_loops::limits() = {.warps = few, .blocks = few};
