@@ -40,8 +40,11 @@ TALLY_INLINE AccOf<Op> tree(auto get, int first, const Weight<ElementOf<Op>>* we
     TALLY_VECTOR_LOOP
     for (int k = 0; k < 1 << Levels; ++k) acc[k] = get(first + k);
     TALLY_VECTOR_LOOP
-    for (int n = 2; n <= 1 << Levels; n *= 2, weights += Op::kCounts) TALLY_VECTOR_LOOP
-    for (int k = 0; k < (1 << Levels) / n; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], *weights, bad, n);
+    for (int n = 2; n <= 1 << Levels; n *= 2, weights += Op::kCounts) {
+      const int pairs = (1 << Levels) / n;
+      TALLY_VECTOR_LOOP
+      for (int k = 0; k < pairs; ++k) acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], *weights, bad, n);
+    }
     return acc[0];
   } else {
     const AccOf<Op> a = tree<Op, Levels - 1>(get, first, weights, bad),
