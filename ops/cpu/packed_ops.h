@@ -70,8 +70,8 @@ template <class T> struct PackedSquares {
   using Acc = Packed<C, 1>;
   using Bad = LeastMagnitude<C, PackedSquares>;
   static constexpr bool kCounts = false, kLong = false;
-  // Squares that underflow beside a sum from here up are below its half ulp.
-  static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-60) : C(0x1p-500);
+  // Eight squares that add up to this have one of at least 2^-60, beside which the order lets others underflow.
+  static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-57) : C(0x1p-500);
   static C pad(C) { return C(0); }
   TALLY_INLINE static Acc nothing() { return {splat(C(0))}; }
   TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Bad& bad) {
@@ -99,7 +99,8 @@ template <class T> struct PlainProduct {
   using Acc = Packed<C, 1>;
   using Bad = LeastMagnitude<C, PlainProduct>;
   static constexpr bool kCounts = false, kLong = false;
-  static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-126) : C(0x1p-1022);
+  // What is below the normal numbers may round up to the least of them.
+  static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-125) : C(0x1p-1021);
   static C pad(C) { return C(1); }
   TALLY_INLINE static Acc nothing() { return {splat(C(1))}; }
   TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Bad& bad) {

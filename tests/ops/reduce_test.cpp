@@ -26,6 +26,7 @@ using test::ReduceCase;
 using test::reference::kInf;
 using test::reference::kNan;
 using test::reference::List;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -442,6 +443,39 @@ TEST_P(Reduce, ProdWithAZeroAmongFactorsThatLeaveTheRange) {
     EXPECT_TRUE(std::isnan(of({0, -kInf})));
     EXPECT_TRUE(std::isnan(of({kNan, 0})));
   }
+}
+
+// A list alone, as a row of many, and as a column of as many: of whatever loop, the bits of the order.
+template <class Op> void expect_of_list(const Op& op, const Tensor& list, double expected) {
+  const std::int64_t n = list.size(0);
+  EXPECT_EQ(op(list, Dims{0}).template item<double>(), expected) << "alone";
+  const Tensor rows = expand(list, {40, n}).contiguous(), columns = transpose(rows, 0, 1).contiguous();
+  EXPECT_THAT(op(rows, Dims{1}).template to_vector<double>(), Each(expected)) << "among rows";
+  EXPECT_THAT(op(columns, Dims{0}).template to_vector<double>(), Each(expected)) << "among columns";
+}
+
+// The first two factors' product is half an ulp below the least normal number: it rounds up to it, though with an
+// unbounded exponent it would not.
+TEST_P(Reduce, ProdThatComesUpToTheLeastNormalNumberOnTheWay) {
+  const auto times = [](const Tensor& x, const Dims& dims) { return prod(x, dims); };
+  for (const std::int64_t n : {3, 100, 1024, 2048}) {
+    std::vector<double> list(static_cast<std::size_t>(n), 1);
+    const std::size_t second = n > 128 ? 128 : 1, third = 2 * second;  // of one lane where there is more than one
+    list[0] = 4095 * 0x1p-75, list[second] = 4097 * 0x1p-75, list[third] = 0x1p100;
+    expect_of_list(times, tensor(list).to(float32).to(device()), 0x1.fffffep-27);
+    list[0] = 441650591 * 0x1p-538, list[second] = 20394401 * 0x1p-537, list[third] = 0x1p1000;
+    expect_of_list(times, tensor(list).to(device()), 0x1.fffffffffffffp-23);
+  }
+}
+
+// All are below 2^-30, so no square of the lane may be rounded as a subnormal number; its sum is above 2^-60.
+TEST_P(Reduce, NormOfALaneWhoseSquaresUnderflow) {
+  std::vector<double> list(1024);
+  const double lane[] = {0x1.000004p-67,  0x1p-55,        -0x1p-43,       -0x1.522018p-31,
+                         -0x1.13924ap-31, 0x1.fc8012p-31, 0x1.31d9d8p-31, 0x1.c0f17ap-31};
+  for (std::size_t j = 0; j < 8; ++j) list[128 * j] = lane[j];
+  const auto length = [](const Tensor& x, const Dims& dims) { return norm(x, 2, dims); };
+  expect_of_list(length, tensor(list).to(float32).to(device()), 0x1.af4232p-30);
 }
 
 TEST_P(Reduce, NothingToReduce) {
