@@ -5,6 +5,7 @@
 #include <tally/core/error.h>
 #include <tally/core/parallel.h>
 #include <tally/core/random.h>
+#include <tally/ops/cpu/isa.h>
 #include <tally/ops/operators.h>
 #include <tally/ops/scan.h>
 #include <tally/ops/view.h>
@@ -445,13 +446,20 @@ TEST_P(Reduce, ProdWithAZeroAmongFactorsThatLeaveTheRange) {
   }
 }
 
-// A list alone, as a row of many, and as a column of as many: of whatever loop, the bits of the order.
+// A list alone, as a row of many, and as a column of as many, on every instruction set: of whatever loop, the bits of
+// the order.
 template <class Op> void expect_of_list(const Op& op, const Tensor& list, double expected) {
   const std::int64_t n = list.size(0);
-  EXPECT_EQ(op(list, Dims{0}).template item<double>(), expected) << "alone";
   const Tensor rows = expand(list, {40, n}).contiguous(), columns = transpose(rows, 0, 1).contiguous();
-  EXPECT_THAT(op(rows, Dims{1}).template to_vector<double>(), Each(expected)) << "among rows";
-  EXPECT_THAT(op(columns, Dims{0}).template to_vector<double>(), Each(expected)) << "among columns";
+  const detail::Isa best = detail::isa();
+  for (const detail::Isa isa : detail::available_isas()) {
+    detail::set_isa(isa);
+    const int which = static_cast<int>(isa);
+    EXPECT_EQ(op(list, Dims{0}).template item<double>(), expected) << "alone, " << which;
+    EXPECT_THAT(op(rows, Dims{1}).template to_vector<double>(), Each(expected)) << "among rows, " << which;
+    EXPECT_THAT(op(columns, Dims{0}).template to_vector<double>(), Each(expected)) << "among columns, " << which;
+  }
+  detail::set_isa(best);
 }
 
 // The first two factors' product is half an ulp below the least normal number: it rounds up to it, though with an
