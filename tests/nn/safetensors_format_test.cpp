@@ -319,7 +319,7 @@ TEST(Safetensors, SurvivesAKilledWriter) {
   }
 }
 
-TEST(Safetensors, AMissingFileIsNamed) {
+TEST(Safetensors, AMissingFileIsNamedWithTheReason) {
   EXPECT_THAT(error_text<IoError>([] { read_file("/nowhere/m.safetensors"); }),
               AllOf(HasSubstr("/nowhere/m.safetensors"), HasSubstr("No such file")));
 }

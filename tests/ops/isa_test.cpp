@@ -13,12 +13,15 @@
 #include <tally/ops/view.h>
 
 #include <cmath>
+#include <type_traits>
 
 namespace tally {
 namespace {
 
-/// The op again, as somebody's own.
-template <class Op> struct General : Op {};
+/// The op again, as somebody's own; of the types compared here, which is less to compile.
+template <class Op> struct General : Op {
+  template <class T> static constexpr bool accepts = is_float_type<T> && !std::is_same_v<T, BFloat16>;
+};
 template <bool Largest> struct Place : Extreme<Largest> {
   template <class T> using Result = std::int64_t;
   template <class A, class C> std::int64_t project(A acc, std::int64_t, C) const { return acc.index; }

@@ -1,0 +1,12 @@
+# Read by ctest when it starts: an entry for each suite that ${program} lists, or for the listing if that fails.
+execute_process(COMMAND ${program} --gtest_list_tests OUTPUT_VARIABLE listed RESULT_VARIABLE failed ERROR_QUIET)
+string(REGEX MATCHALL "\n[^ \n]+[.]" suites "\n${listed}")
+if(failed OR NOT suites)
+  add_test("${prefix}list of ${program}" ${program} --gtest_list_tests)
+  set_tests_properties("${prefix}list of ${program}" PROPERTIES FAIL_REGULAR_EXPRESSION ".*")
+endif()
+foreach(suite IN LISTS suites)
+  string(REGEX REPLACE "\n(.*)[.]" "\\1" suite "${suite}")
+  add_test("${prefix}${suite}" ${program} "--gtest_filter=${suite}.*")
+  set_tests_properties("${prefix}${suite}" PROPERTIES TIMEOUT 900)
+endforeach()
