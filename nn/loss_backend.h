@@ -37,8 +37,8 @@ void cross_entropy_backward(Cuda, const CrossEntropyBackward& call);
 template <class C> TALLY_HD C negative_log_likelihood(C x, C max, C sum, C weight) {
   return -((x - max) - math::log(sum)) * weight;
 }
-template <class C> TALLY_HD C cross_entropy_pull(C x, C max, C sum, bool is_target, C upstream) {
-  return (math::exp(x - max) / sum - C(is_target)) * upstream;
+template <class C> TALLY_HD C cross_entropy_pull(C softmax, bool is_target, C upstream) {
+  return (softmax - C(is_target)) * upstream;
 }
 
 }  // namespace tally::detail

@@ -2,6 +2,7 @@
 #include <tally/core/parallel.h>
 #include <tally/nn/loss_backend.h>
 #include <tally/nn/visit_float.h>
+#include <tally/ops/cpu/reduce_kernels.h>
 
 namespace tally::detail {
 void cross_entropy(Cpu, const CrossEntropyForward& call) {
@@ -36,6 +37,7 @@ void cross_entropy_backward(Cpu, const CrossEntropyBackward& call) {
             *grad = call.grad.data<C>();
     const C* weight = call.weight.defined() ? call.weight.data<C>() : nullptr;
     C* gx = call.gx.data<C>();
+    const auto softmax = tile_kernels(TileKind::exponentials, C()).shares;
     parallel_for(rows, std::max<std::int64_t>(1, (1 << 12) / std::max<std::int64_t>(classes, 1)),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t r = begin; r < end; ++r) {
@@ -47,8 +49,8 @@ void cross_entropy_backward(Cpu, const CrossEntropyBackward& call) {
                        continue;
                      }
                      const C upstream = weight ? weight[y] * grad[r * step] : grad[r * step];
-                     for (std::int64_t c = 0; c < classes; ++c)
-                       out[c] = cross_entropy_pull(in[c], m, s, c == y, upstream);
+                     softmax(in, classes, m, s, out);
+                     for (std::int64_t c = 0; c < classes; ++c) out[c] = cross_entropy_pull(out[c], c == y, upstream);
                    }
                  });
   });

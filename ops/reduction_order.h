@@ -8,6 +8,6 @@ inline constexpr int kLanes = 128;
 inline constexpr int kPerLane = 8;
 inline constexpr int kTile = kLanes * kPerLane;
 /// Goes up with every change of the order that changes a bit. Checkpoints carry it.
-inline constexpr int kOrderVersion = 1;
+inline constexpr int kOrderVersion = 2;
 
 }  // namespace tally

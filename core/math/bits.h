@@ -1,8 +1,9 @@
 // Floating-point numbers as bit patterns: what the elementary functions are built on.
 //
 // Everything in tally::math uses only IEEE + - * /, square root, integer operations and comparisons, each rounded on
-// its own (no fma, no libm), so a function has the same bits from every compiler and on every device, provided
-// contraction is off (-ffp-contract=off, nvcc -fmad=false). NaN is one value: its sign and payload are unspecified.
+// its own, and in exp of floats a fused multiply-add where it says so (fused.h), so a function has the same bits from
+// every compiler and on every device, provided contraction is off (-ffp-contract=off, nvcc -fmad=false). NaN is one
+// value: its sign and payload are unspecified.
 #pragma once
 
 #include <cstdint>

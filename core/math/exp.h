@@ -1,10 +1,12 @@
 // exp and expm1.
 //
-// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite: ln 2 in two parts, the first short enough that n times it is
-// exact), then e^x = 2^n (1 + r + r^2 q(r)). r stays in two parts, so its rounding costs nothing. No branches: a loop
-// over exp vectorises.
+// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite: ln 2 in two parts), then e^x = 2^n (1 + r + r^2 q(r)). In most
+// functions n times the first part of ln 2 is exact, and r stays in two parts, so its rounding costs nothing. exp of
+// floats, which softmax and logsumexp wait for, takes half as many instructions: each step is one fused multiply-add.
+// No branches: a loop over exp vectorises.
 #pragma once
 
+#include <tally/core/math/fused.h>
 #include <tally/core/math/polynomial.h>
 #include <tally/core/math/scale.h>
 
@@ -18,6 +20,8 @@ template <> struct ExpConstants<float> {
   static constexpr float kLn2High = 0x1.62e4p-1f;        // 15 bits
   static constexpr float kLn2Low = 0x1.7f7d1cp-20f;      // ln 2 - kLn2High
   static constexpr float kLowest = -105, kHighest = 89;  // beyond: 0 and infinity
+  // For fused steps: n times the first part is subtracted before it is rounded.
+  static constexpr float kLn2 = 0x1.62e43p-1f, kLn2Rest = -0x1.05c61p-29f, kLog2E = 0x1.715476p+0f;
 };
 
 template <> struct ExpConstants<double> {
@@ -53,6 +57,15 @@ template <Real T> TALLY_HD constexpr ReducedExp<T> reduce_exp(T x, T tail) {
   return {n, head, r * r * exp_tail(r) - low};
 }
 
+/// e^r with fused steps, |r| <= 0.3467.
+TALLY_HD constexpr float fused_exp_of_reduced(float r) {
+  return fused_polynomial(r, 1.0f, 1.0f, 0.49999994f, 0.166665211f, 0.041668389f, 0.00836873613f, 0.00138145604f);
+}
+/// x - n ln 2, for an integral n; exact up to the rest of ln 2.
+TALLY_HD constexpr float fused_reduced(float x, float n) {
+  return fused(-n, ExpConstants<float>::kLn2Rest, fused(-n, ExpConstants<float>::kLn2, x));
+}
+
 /// y * 2^n for an integral n of up to twice the exponent range: two factors, of which only the second can round.
 template <Real T> TALLY_HD constexpr T times_power(T y, T n) {
   constexpr T kShift = kShifter<T>;
@@ -77,8 +90,14 @@ template <Real T> TALLY_HD constexpr T exp_of_sum(T x, T tail) {
 
 }  // namespace detail
 
-/// e^x, error below 1 ulp, subnormal results included; exp(-inf) = +0, exp(+inf) = inf.
+/// e^x, error below 1 ulp (of floats 0.895), subnormal results included; exp(-inf) = +0, exp(+inf) = inf.
 template <Real T> TALLY_HD constexpr T exp(T x) { return detail::exp_of_sum(x, T{0}); }
+template <> TALLY_HD constexpr float exp(float x) {
+  using Constants = detail::ExpConstants<float>;
+  x = detail::clamp_keeping_nan(x, Constants::kLowest, Constants::kHighest);
+  const float n = detail::fused(x, Constants::kLog2E, detail::kShifter<float>) - detail::kShifter<float>;
+  return detail::times_power(detail::fused_exp_of_reduced(detail::fused_reduced(x, n)), n);
+}
 
 /// e^x - 1 without cancellation, error below 1.3 ulp; keeps the sign of zero, expm1(-inf) = -1.
 template <Real T> TALLY_HD constexpr T expm1(T x) {

@@ -50,7 +50,8 @@ template <class C> __global__ void backward_kernel(Rows<C> rows, const C* grad, 
     return;
   }
   const C upstream = rows.weight ? rows.weight[y] * grad[r * step] : grad[r * step];
-  gx[i] = cross_entropy_pull(rows.logits[i], rows.max[2 * r], rows.sum[2 * r], c == y, upstream);
+  const C softmax = math::exp(rows.logits[i] - rows.max[2 * r]) / rows.sum[2 * r];
+  gx[i] = cross_entropy_pull(softmax, c == y, upstream);
 }
 
 void raise_bad_target(const char* op, Where where, const gpu::Report& report) {

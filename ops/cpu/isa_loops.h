@@ -28,14 +28,15 @@ struct __attribute__((visibility("hidden"))) IsaLoops {
  private:
 #if defined(__x86_64__)
   template <class F, class C, class R, std::size_t N>
-  [[gnu::flatten, gnu::target("avx2")]] static void avx2(const void* functor, R* out, const C* const* inputs,
-                                                         std::int64_t count) {
+  [[gnu::flatten, gnu::target("avx2,fma")]] static void avx2(const void* functor, R* out, const C* const* inputs,
+                                                             std::int64_t count) {
     loop_body<F, C, R, N>(functor, out, inputs, count);
   }
   template <class F, class C, class R, std::size_t N>
-  [[gnu::flatten, gnu::target("avx512f,avx512dq,avx512bw,avx512vl")]] static void avx512(const void* functor, R* out,
-                                                                                         const C* const* inputs,
-                                                                                         std::int64_t count) {
+  [[gnu::flatten, gnu::target("avx512f,avx512dq,avx512bw,avx512vl,fma")]] static void avx512(const void* functor,
+                                                                                             R* out,
+                                                                                             const C* const* inputs,
+                                                                                             std::int64_t count) {
     loop_body<F, C, R, N>(functor, out, inputs, count);
   }
 #endif

@@ -97,6 +97,19 @@ template <class T> TALLY_INLINE Vec<T> root(Vec<T> x) {
   return x;
 #endif
 }
+/// a * b + c, rounded once.
+TALLY_INLINE Vec<float> fused(Vec<float> a, Vec<float> b, Vec<float> c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__FMA__) && defined(__AVX2__)
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  Vec<float> y;
+  for (int i = 0; i < kWidth<float>; ++i) y[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return y;
+#endif
+}
+
 /// The smaller of |x| and a `least` that is not negative; of NaN in x, `least`.
 template <class T> TALLY_INLINE Vec<T> smaller_magnitude(Vec<T> x, Vec<T> least) {
 #if defined(__AVX512DQ__)

@@ -9,14 +9,12 @@
 
 namespace tally::cuda_loops {
 
-/// math::exp(d) · 2^kUp before its one rounding, for d <= 0 that keep this normal; of NaN it is anything. Products with
-/// n are exact, so they may be fused; the power of two is added to the exponent, high enough that it stays normal.
+/// math::exp(d) · 2^kUp before its last rounding, for d <= 0 that keep this normal; of NaN it is anything. The power of
+/// two is added to the exponent, high enough that it stays normal.
 template <int kUp> TALLY_DEVICE float raised_exp(float d) {
-  using Constants = math::detail::ExpConstants<float>;
   constexpr float kShift = math::detail::kShifter<float> + kUp;
-  const float shifted = d * static_cast<float>(1.4426950408889634) + kShift, n = shifted - kShift;
-  const float head = std::fma(-n, Constants::kLn2High, d), low = n * Constants::kLn2Low, r = head - low;
-  const float y = 1 + (head + (r * r * math::detail::exp_tail(r) - low));
+  const float shifted = math::detail::fused(d, math::detail::ExpConstants<float>::kLog2E, kShift);
+  const float y = math::detail::fused_exp_of_reduced(math::detail::fused_reduced(d, shifted - kShift));
   return math::bit_cast<float>(math::to_bits(y) + (math::to_bits(shifted) << 23));
 }
 TALLY_DEVICE float exp_of_at_most_0(float d) {

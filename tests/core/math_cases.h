@@ -367,14 +367,14 @@ template <class T> constexpr std::uint64_t checksum(const T* results) {
 
 /// Calls visit(name, function, float checksum, double checksum) for each function of one argument, over the sweep.
 template <class Visit> void for_each_checksum(Visit visit) {
-  visit("exp", Exp{}, 0x9d68b178cb72a094, 0x4b3b52d24510a755);
+  visit("exp", Exp{}, 0x09f07e490d4ed7a4, 0x4b3b52d24510a755);
   visit("expm1", Expm1{}, 0xedeca46e6c9a92b9, 0x90a19c5b9bf01664);
   visit("log", Log{}, 0x2ff8314630b2209a, 0x2c087a2bcfa3f8a9);
   visit("log1p", Log1p{}, 0xf87050f8b85f0589, 0xf7a9589fc8308c74);
-  visit("tanh", Tanh{}, 0x18db074b6d351aa3, 0x0d39600f2c1c74b7);
+  visit("tanh", Tanh{}, 0xe39e6dc65c5dec01, 0x0d39600f2c1c74b7);
   visit("sigmoid", Sigmoid{}, 0x5081c8ad251f7125, 0x5594f792b2251d9b);
-  visit("softplus", Softplus{}, 0x4c724deb5830c028, 0xcf95b730117984f5);
-  visit("erf", Erf{}, 0x9335b59a00688bef, 0x80763bfd737e73d7);
+  visit("softplus", Softplus{}, 0xc70c6ff24785fac9, 0xcf95b730117984f5);
+  visit("erf", Erf{}, 0x7fde92e0c73d66ac, 0x80763bfd737e73d7);
   visit("sin", Sin{}, 0x08ec552e3d3844f5, 0xc0bade3a2c528869);
   visit("cos", Cos{}, 0x299c30c434bb0d31, 0x16a1b49caed76f46);
   visit("rsqrt", Rsqrt{}, 0xdd158527e382a4e6, 0x4b5c55a08432d0e5);

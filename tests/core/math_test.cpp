@@ -314,6 +314,18 @@ TYPED_TEST(MathTest, Classification) {
   EXPECT_FALSE(math::signbit(math::abs(-kNan<T>)));
 }
 
+TEST(Math, FusedInDoubleIsIeees) {
+  std::mt19937_64 random(9);
+  const auto any = [&] { return math::bit_cast<float>(static_cast<std::uint32_t>(random())); };
+  for (int i = 0; i < 1'000'000; ++i) {
+    // A third anything, the others where digits of the sum are lost: c near the product, and near half its last place.
+    const float a = any(), b = any(), near = -a * b;
+    const float c = i % 3 == 0 ? any() : i % 3 == 1 ? std::nextafter(near, any()) : std::ldexp(near, i % 60 - 30);
+    const float fused = math::detail::fused_in_double(a, b, c);
+    ASSERT_TRUE(same_value(fused, std::fma(a, b, c))) << std::hexfloat << a << " * " << b << " + " << c;
+  }
+}
+
 template <class T, class F, std::size_t n>
 void expect_bits(const char* name, F f, const math_cases::UnaryCase<T> (&cases)[n]) {
   static_assert(n >= 20);
@@ -370,7 +382,7 @@ TYPED_TEST(MathTest, LoopsGiveTheSameBits) {
   }
 }
 
-static_assert(math::exp(0.0) == 1 && math::log(1.0f) == 0 && math::pow(2.0, 10.0) == 1024,
+static_assert(math::exp(0.0) == 1 && math::exp(1.0f) == 0x1.5bf0a8p+1f && math::log(1.0f) == 0 && math::pow(2.0, 10.0) == 1024,
               "the functions work in constant expressions");
 
 }  // namespace
