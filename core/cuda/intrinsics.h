@@ -49,6 +49,21 @@ template <class To, class From> __device__ __forceinline__ To bits_as(const From
 
 }  // namespace detail
 
+/// A vector of two-byte elements in words, as it was loaded: kept one by one they take a register each, and an
+/// instruction to get there.
+template <class T, int N> class Halves {
+ public:
+  Halves() = default;
+  __device__ __forceinline__ Halves(const Vector<T, N>& of) { memcpy(words_, &of, sizeof of); }
+  __device__ __forceinline__ operator Vector<T, N>() const { return detail::bits_as<Vector<T, N>>(words_); }
+
+ private:
+  static_assert(sizeof(T) == 2 && N % 2 == 0);
+  unsigned words_[N / 2];
+};
+/// What to keep a vector in until its elements are wanted.
+template <class T, int N> using Held = std::conditional_t<sizeof(T) == 2 && N % 2 == 0, Halves<T, N>, Vector<T, N>>;
+
 // Values of 1, 2, 4, 8 or 16 bytes, aligned to their size.
 
 /// For data that is read once: do not let it push other data out of the caches (ld.cs).
@@ -74,7 +89,7 @@ template <class T> __device__ __forceinline__ void store_streaming(T* address, c
 #if defined(TALLY_SIMT)
   *simt::aligned(address) = value;
 #else
-  __stcs(reinterpret_cast<detail::Word<T>*>(address), detail::bits_as<detail::Word<T> >(value));
+  __stcs(reinterpret_cast<detail::Word<T>*>(address), detail::bits_as<detail::Word<T>>(value));
 #endif
 }
 

@@ -17,10 +17,8 @@ template <class U, class T> constexpr int column_width() {
 }
 
 /// Whether the next step's loads are under way while this one's values merge, for which there are registers where two
-/// blocks share a multiprocessor: measured. Large values of eight lists leave none.
-template <class U> constexpr bool reads_ahead(int width) {
-  return !U::heavy && (width < 8 || sizeof(typename U::Value) <= 8);
-}
+/// blocks share a multiprocessor.
+template <class U> constexpr bool reads_ahead() { return !U::heavy; }
 /// Blocks that a multiprocessor is to hold.
 template <class U> constexpr int strip_blocks() { return U::heavy ? 4 : 2; }
 
@@ -33,7 +31,9 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
   static constexpr int kAdjacent = kPerLane / kRows;                      // lanes
   static constexpr int kKept = column_values(kWidth);                     // lists a thread is left with
   static constexpr int kLoads = kAdjacent * kRows;
-  static constexpr bool kAhead = reads_ahead<U>(kWidth);
+  static constexpr bool kAhead = reads_ahead<U>();
+
+  TALLY_DEVICE static int power_bits(int power) { return 31 - __clz(power); }
 
   /// `x` is the first element of the thread's first list, or of any list where it has none.
   TALLY_DEVICE Strip(const Task<Op, T>& task, const T* x, int step_bits) : task_(task), x_(x), step_bits_(step_bits) {
@@ -50,24 +50,26 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
       TALLY_UNROLL
       for (int k = 0; k < kWidth; ++k) v[k] = U::nothing(task_.op);
     }
-    Load ahead[kLoads];
+    Rows ahead;
     if constexpr (kAhead) load(begin, ahead);
     for (int done = 0; done < count; ++done) {
       Value one[kWidth];
+      bool even;
       if constexpr (kAhead) {
-        Load rows[kLoads];
-        TALLY_UNROLL
-        for (int i = 0; i < kLoads; ++i) rows[i] = ahead[i];
+        const Rows rows = ahead;
         if (done + 1 < count) load(begin + done + 1, ahead);
-        fold(begin + done, rows, one);
+        even = fold(begin + done, rows, one);
       } else {
-        read(begin + done, one);
+        even = read(begin + done, one);
       }
       if constexpr (U::any_order) {
         TALLY_UNROLL
         for (int k = 0; k < kWidth; ++k) v[k] = U::merge(task_.op, v[k], one[k]);
       } else {
-        merge_across<U, kWidth>(task_.op, one, across, kWarp);
+        if (has_merge_even<U, Op> && even)
+          merge_across<U, kWidth, true>(task_.op, one, across, kWarp);
+        else
+          merge_across<U, kWidth>(task_.op, one, across, kWarp);
         Value* top = stack;
         TALLY_ROLLED
         for (int m = done; m & 1; m >>= 1, top += kKept * kWarp) merge_stacked(top, one);
@@ -95,6 +97,7 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
 
  private:
   using Load = gpu::Vector<T, kWidth>;
+  using Held = gpu::Held<T, kWidth>;
 
   TALLY_DEVICE void merge_stacked(const Value* top, Value* v) const {
     TALLY_UNROLL
@@ -105,22 +108,26 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
   struct Place {
     std::int64_t first;  // element of the tile, which has `count`
     int lane, count;     // this thread's first lane in it
-    bool full;           // whether all of this thread's lanes are whole
+    bool full, even;     // whether all of this thread's lanes are whole, and all of the warp's
     TALLY_DEVICE Place(const Strip& strip, std::int64_t step) {
-      const int across = strip.task_.plan.across;
-      const int group = static_cast<int>(threadIdx.x % kWarp) / across, groups = kWarp / across;
+      const int across_bits = power_bits(strip.task_.plan.across);
+      const int group = static_cast<int>(threadIdx.x % kWarp) >> across_bits, lanes = kWarp * kAdjacent >> across_bits;
       const std::int64_t tile = step >> strip.step_bits_;
       first = tile * kTile;
       const std::int64_t left = strip.task_.n - first;
       const int chunk = static_cast<int>(step) & ((1 << strip.step_bits_) - 1);
-      lane = (chunk * groups + group) * kAdjacent;
+      lane = chunk * lanes + group * kAdjacent;
       count = static_cast<int>(left < kTile ? left : kTile);
       full = count == kLanes * kRows && lane + kAdjacent <= kLanes;
+      even = count == kLanes * kRows && lanes <= kLanes;
     }
+  };
+  struct Rows {
+    Held at[kLoads];
   };
 
   /// Number u·kRows + j is row j of lane u.
-  template <bool kFull> TALLY_DEVICE void load(const Place& place, Load (&rows)[kLoads]) const {
+  template <bool kFull> TALLY_DEVICE void load(const Place& place, Held (&rows)[kLoads]) const {
     const std::int64_t stride = task_.step;
     const T* from = x_ + (place.first + place.lane) * stride;
     TALLY_UNROLL
@@ -129,48 +136,39 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
       for (int j = 0; j < kRows; ++j) {
         const int i = u + kLanes * j;
         rows[u * kRows + j] = kFull || place.lane + i < place.count
-                                  ? gpu::load_streaming(reinterpret_cast<const Load*>(from + i * stride))
-                                  : Load{};
+                                  ? Held(gpu::load_streaming(reinterpret_cast<const Load*>(from + i * stride)))
+                                  : Held{};
       }
     }
   }
   TALLY_DEVICE bool in_many_pieces() const { return kAnywhere && task_.reduced.rank > 1; }
 
-  TALLY_DEVICE void load(std::int64_t step, Load (&rows)[kLoads]) const {
+  TALLY_DEVICE void load(std::int64_t step, Rows& rows) const {
     const Place place(*this, step);
-    if constexpr (kAnywhere)
-      if (in_many_pieces()) return read_scattered(place.first + place.lane, place.first + place.count, rows);
-    if (place.full)
-      load<true>(place, rows);
+    if (kAnywhere && in_many_pieces())
+      read_scattered(place.first + place.lane, place.first + place.count, rows.at);
+    else if (place.full)
+      load<true>(place, rows.at);
     else
-      load<false>(place, rows);
+      load<false>(place, rows.at);
   }
-  TALLY_DEVICE void fold(std::int64_t step, const Load (&rows)[kLoads], Value (&v)[kWidth]) const {
+  /// Whether the warp's lanes were all whole.
+  TALLY_DEVICE bool fold(std::int64_t step, const Rows& rows, Value (&v)[kWidth]) const {
     const Place place(*this, step);
     if (place.full && !in_many_pieces())
-      fold<true>(rows, place.first, place.lane, place.count, v);
+      fold<true>(rows.at, place.first, place.lane, place.count, v);
     else
-      fold<false>(rows, place.first, place.lane, place.count, v);
+      fold<false>(rows.at, place.first, place.lane, place.count, v);
+    return place.even;
   }
   /// Both.
-  TALLY_DEVICE void read(std::int64_t step, Value (&v)[kWidth]) const {
-    const Place place(*this, step);
-    Load rows[kLoads];
-    if constexpr (kAnywhere) {
-      if (in_many_pieces()) {
-        read_scattered(place.first + place.lane, place.first + place.count, rows);
-        return fold<false>(rows, place.first, place.lane, place.count, v);
-      }
-    }
-    if (place.full) {
-      load<true>(place, rows);
-      return fold<true>(rows, place.first, place.lane, place.count, v);
-    }
-    load<false>(place, rows);
-    fold<false>(rows, place.first, place.lane, place.count, v);
+  TALLY_DEVICE bool read(std::int64_t step, Value (&v)[kWidth]) const {
+    Rows rows;
+    load(step, rows);
+    return fold(step, rows, v);
   }
   // Lists of several dims.
-  TALLY_DEVICE void read_scattered(std::int64_t at, std::int64_t end, Load (&rows)[kLoads]) const {
+  TALLY_DEVICE void read_scattered(std::int64_t at, std::int64_t end, Held (&rows)[kLoads]) const {
     const bool near = task_.reduced.is_near(task_.n);
     TALLY_UNROLL
     for (int j = 0; j < kPerLane; ++j) {
@@ -182,7 +180,7 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
     }
   }
   template <bool kFull>
-  TALLY_DEVICE void fold(const Load (&rows)[kLoads], std::int64_t first, int lane, int count,
+  TALLY_DEVICE void fold(const Held (&rows)[kLoads], std::int64_t first, int lane, int count,
                          Value (&v)[kWidth]) const {
     TALLY_UNROLL
     for (int k = 0; k < kWidth; ++k) {
@@ -191,11 +189,11 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
       for (int u = 0; u < kAdjacent; ++u) {
         C x[kPerLane] = {};
         TALLY_UNROLL
-        for (int j = 0; j < kRows; ++j) x[j] = convert<C>(rows[u * kRows + j][k]);
+        for (int j = 0; j < kRows; ++j) x[j] = convert<C>(Load(rows[u * kRows + j])[k]);
         const int length = kFull ? kRows : lane_length<kRows>(count - lane - u);
         lanes[u] = U::template lane<kRows>(task_.op, x, length, first + lane + u, pivot_[k]);
       }
-      merge_within<U, kAdjacent>(task_.op, lanes);
+      merge_within<U, kAdjacent, kFull>(task_.op, lanes);
       v[k] = lanes[0];
     }
   }
@@ -244,8 +242,9 @@ __global__ void __launch_bounds__(256, strip_blocks<Unit<Op, Compute<T>>>())
   using Mine = Strip<U, kWidth, kRows, Op, T>;
   const Plan& plan = task.plan;
   const int tid = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x), w = tid / kWarp;
-  const int across = plan.across, groups = kWarp / across, columns = across * kWidth;
-  const int c = tid & (across - 1), group = tid % kWarp / across;
+  const int across = plan.across, across_bits = Mine::power_bits(across);
+  const int groups = kWarp >> across_bits, columns = across * kWidth;
+  const int c = tid & (across - 1), group = tid % kWarp >> across_bits;
   const int shared_by = plan.warps_per_list, strips_here = threads / kWarp / shared_by;
 
   const unsigned splits = static_cast<unsigned>(plan.splits), units = gridDim.x / splits;

@@ -12,12 +12,22 @@ TALLY_COLD typename U::Value merge_seldom(const Op& op, typename U::Value a, typ
   return U::merge(op, a, b);
 }
 
+/// kEven: of two that have as many elements, which some units do in fewer instructions.
+template <class U, bool kEven, class Op>
+TALLY_DEVICE typename U::Value merge(const Op& op, const typename U::Value& a, const typename U::Value& b) {
+  if constexpr (kEven && has_merge_even<U, Op>)
+    return U::merge_even(op, a, b);
+  else
+    return U::merge(op, a, b);
+}
+
 /// The tree over v[0..kCount), a power of two; left in v[0].
-template <class U, int kCount, class Op> TALLY_DEVICE void merge_within(const Op& op, typename U::Value* v) {
+template <class U, int kCount, bool kEven = false, class Op>
+TALLY_DEVICE void merge_within(const Op& op, typename U::Value* v) {
   TALLY_UNROLL
   for (int step = 1; step < kCount; step *= 2) {
     TALLY_UNROLL
-    for (int k = 0; k < kCount; k += 2 * step) v[k] = U::merge(op, v[k], v[k + step]);
+    for (int k = 0; k < kCount; k += 2 * step) v[k] = merge<U, kEven>(op, v[k], v[k + step]);
   }
 }
 
@@ -25,7 +35,7 @@ template <class U, int kCount, class Op> TALLY_DEVICE void merge_within(const Op
 /// once. While a thread has more than one value it hands every other one to its partner, so no merge is done twice.
 /// Of a group of s threads, the one numbered r < min(s, kCount) ends with values r, r + s, ... in v[0], v[1], ...;
 /// what the others hold is of no use.
-template <class U, int kCount, class Op>
+template <class U, int kCount, bool kEven = false, class Op>
 TALLY_DEVICE void merge_across(const Op& op, typename U::Value* v, int offset, int end) {
   using Value = typename U::Value;
   if constexpr (kCount > 1) {
@@ -44,14 +54,14 @@ TALLY_DEVICE void merge_across(const Op& op, typename U::Value* v, int offset, i
         low = got;
         high = keep;
       }
-      v[k] = U::merge(op, low, high);
+      v[k] = merge<U, kEven>(op, low, high);
     }
-    merge_across<U, kCount / 2>(op, v, offset * 2, end);
+    merge_across<U, kCount / 2, kEven>(op, v, offset * 2, end);
   } else if constexpr (U::heavy) {
     TALLY_ROLLED
     for (; offset < end; offset *= 2) v[0] = U::merge(op, v[0], gpu::shuffle_xor(v[0], offset));
   } else {
-    for (; offset < end; offset *= 2) v[0] = U::merge(op, v[0], gpu::shuffle_xor(v[0], offset));
+    for (; offset < end; offset *= 2) v[0] = merge<U, kEven>(op, v[0], gpu::shuffle_xor(v[0], offset));
   }
 }
 
@@ -62,10 +72,12 @@ template <class U, class Op> class WarpCounter {
   using Value = typename U::Value;
 
   TALLY_DEVICE explicit WarpCounter(const Op& op) : op_(op), stack_(U::nothing(op)) {}
-  TALLY_DEVICE void push(Value value) {
-    int level = 0;
+  /// The merged 2^level values that come next, after a multiple of as many.
+  TALLY_DEVICE void push(Value value, int level = 0) {
+    int m = count_ >> level;
+    count_ += 1 << level;
     TALLY_ROLLED
-    for (int m = count_++; m & 1; m >>= 1, ++level) value = U::merge(op_, gpu::shuffle(stack_, level), value);
+    for (; m & 1; m >>= 1, ++level) value = U::merge(op_, gpu::shuffle(stack_, level), value);
     value = gpu::shuffle(value, 0);
     if (static_cast<int>(threadIdx.x % kWarp) == level) stack_ = value;
   }

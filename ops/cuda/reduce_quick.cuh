@@ -43,7 +43,7 @@ struct QuickNorm2 {
       return (sum >= 0x1p-57f && sum <= 0x1p116f) || all_zero(x, count) ? sum : NAN;
     }
   }
-  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane]) {
+  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane], float) {
     float sums[W];
     TALLY_UNROLL
     for (int k = 0; k < W; ++k) {
@@ -108,15 +108,44 @@ struct QuickVar {
       return {count, comfortable || all_zero(d, count) ? mean : NAN, m2};
     }
   }
+  template <int N> TALLY_DEVICE static Value neighbours(const Op&, const float (&x)[N], int count, int, float pivot) {
+    if (count <= 0) return {0, 0, 0};
+    Lanes<N> d;
+    std::uint32_t least = ~0u;
+    TALLY_UNROLL
+    for (int k = 0; k < N; ++k) {
+      d.x[k] = x[k] - pivot;
+      least = smaller_but_0(least, d.x[k]);
+    }
+    if (count < N) return some_neighbours(d, count);
+    float mean[N], m2[N / 2];
+    TALLY_UNROLL
+    for (int k = 0; k < N; ++k) mean[k] = d.x[k];
+    TALLY_UNROLL
+    for (int step = 1; step < N; step *= 2) {
+      TALLY_UNROLL
+      for (int k = 0; k < N; k += 2 * step) {
+        const float apart = mean[k + step] - mean[k], added = (apart * apart) * (0.5f * static_cast<float>(step));
+        least = smaller_but_0(least, apart);
+        mean[k] = mean[k] + apart * 0.5f;
+        m2[k / 2] = step == 1 ? added : (m2[k / 2] + m2[(k + step) / 2]) + added;
+      }
+    }
+    return {N, is_large_enough(least) ? mean[0] : NAN, m2[0]};
+  }
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
-    const float weight = a.n == b.n ? 0.5f : static_cast<float>(b.n) / static_cast<float>(a.n + b.n);
-    const float d = b.mean - a.mean, size = math::abs(d);
-    const bool moderate = size <= 0x1p40f && (size >= 0x1p-40f || size == 0);
-    Value both{a.n + b.n, a.mean + d * weight, (a.m2 + b.m2) + (d * d) * (static_cast<float>(a.n) * weight)};
-    if (!moderate) both.mean = NAN;
+    const float weight = a.n == b.n ? 0.5f : share_of(b.n, a.n + b.n);
+    const float d = b.mean - a.mean;
+    Value both{a.n + b.n, is_large_enough(bits_but_0(d)) ? a.mean + d * weight : NAN,
+               (a.m2 + b.m2) + (d * d) * (static_cast<float>(a.n) * weight)};
     if (b.n == 0) both = a;
     if (a.n == 0) both = b;
     return both;
+  }
+  TALLY_DEVICE static Value merge_even(const Op&, const Value& a, const Value& b) {
+    const float d = b.mean - a.mean;
+    return {a.n + b.n, is_large_enough(bits_but_0(d)) ? a.mean + d * 0.5f : NAN,
+            (a.m2 + b.m2) + (d * d) * (static_cast<float>(a.n) * 0.5f)};
   }
   TALLY_DEVICE static bool holds(const Value& a) { return math::abs(a.mean) <= 0x1p60f && a.m2 <= 0x1p120f; }
   TALLY_DEVICE static Value unpack(const Var::Moments<float>& a) {
@@ -125,6 +154,40 @@ struct QuickVar {
     return {static_cast<int>(a.n), plain ? a.mean.m : NAN, a.m2.m};
   }
   TALLY_DEVICE static Var::Moments<float> pack(const Value& a) { return {a.n, Wide<float>(a.mean), Wide<float>(a.m2)}; }
+
+ private:
+  // Of a magnitude: in its order, but 0 is the largest.
+  TALLY_DEVICE static std::uint32_t bits_but_0(float x) { return 2 * math::bit_cast<std::uint32_t>(x) - 1; }
+  TALLY_DEVICE static std::uint32_t smaller_but_0(std::uint32_t least, float x) {
+    return bits_but_0(x) < least ? bits_but_0(x) : least;
+  }
+  // The square of such a deviation, times any count, is normal, or zero. Of what is too large the end bears witness: no
+  // deviation is larger than |mean| + sqrt(m2).
+  TALLY_DEVICE static bool is_large_enough(std::uint32_t bits) { return bits >= bits_but_0(0x1p-40f); }
+  /// part / whole, both positive. So small, they need no more than the steps of a division in the middle of the range.
+  TALLY_DEVICE static float share_of(int part, int whole) {
+    const float n = static_cast<float>(part), d = static_cast<float>(whole);
+#if defined(__CUDA_ARCH__)
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(d));
+    y = std::fma(std::fma(-d, y, 1.0f), y, y);
+    float q = n * y;
+    q = std::fma(std::fma(-d, q, n), y, q);
+    return std::fma(std::fma(-d, q, n), y, q);
+#else
+    return n / d;
+#endif
+  }
+  template <int N> struct Lanes { float x[N]; };
+  /// The tree over the first `count` of fewer than N lanes of one element. One copy of the code.
+  template <int N> TALLY_COLD static Value some_neighbours(Lanes<N> d, int count) {
+    Value v[N];
+    TALLY_UNROLL
+    for (int k = 0; k < N; ++k)
+      v[k] = k < count ? Value{1, is_large_enough(bits_but_0(d.x[k])) ? d.x[k] : NAN, 0} : Value{0, 0, 0};
+    merge_within<QuickVar, N>(Op(), v);
+    return v[0];
+  }
 };
 
 /// The product of what is not zero, and how many zeros there were.
@@ -163,7 +226,7 @@ struct QuickProd {
       return each;
     }
   }
-  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane]) {
+  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane], float) {
     static_assert(W % 4 == 0);
     Value fours[W / 4];
     TALLY_UNROLL
@@ -195,7 +258,7 @@ struct QuickProd {
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
     return in_range({a.m * b.m, a.e + b.e, a.zeros + b.zeros});
   }
-  template <int N> TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[N], int count, int) {
+  template <int N> TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[N], int count, int, float) {
     constexpr float kMost = N <= 4 ? 0x1p29f : 0x1p15f;  // no product of some of them leaves the range
     static_assert(N <= 8);
     float v[N], least = 1, most = 1;
@@ -300,7 +363,8 @@ template <bool Largest> struct QuickExtreme {
       return {nan ? NAN : value, static_cast<int>(first) + at};
     }
   }
-  template <int N> TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[N], int count, int first) {
+  template <int N>
+  TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[N], int count, int first, float) {
     Value best = nothing(op);
     bool nan = false;
     TALLY_UNROLL
@@ -360,39 +424,39 @@ template <bool Largest> struct QuickShared {
   TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t, float) {
     if (count <= 0) return nothing(op);
     if constexpr (kRows == 1) return {x[0], 1};
-    return neighbours(op, x, count, 0);
+    return neighbours(op, x, count, 0, 0);
   }
-  template <int N> TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[N], int count, int) {
+  template <int N> TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[N], int count, int, float) {
     if (count <= 0) return nothing(op);
     float value = x[0];
     TALLY_UNROLL
     for (int j = 1; j < N; ++j)
       if (j < count) value = extreme_of<Largest>(value, x[j]);
-    int ties = 0;
+    float ties = 0;  // added in two instructions, integers in three
     TALLY_UNROLL
     for (int j = 0; j < N; ++j)
-      if (j < count) ties += x[j] == value;
+      if (j < count) ties += x[j] == value ? 1.0f : 0.0f;
     if (value == 0) {
       TALLY_UNROLL
       for (int j = 0; j < N; ++j)
         if (j < count && x[j] == 0 && math::signbit(x[j]) != Largest) value = x[j];
     }
-    return {value, ties};
+    return {value, static_cast<int>(ties)};
   }
   template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return extreme_of<Largest>(x); }
   TALLY_DEVICE static float extreme(float a, float b) { return extreme_of<Largest>(a, b); }
   TALLY_DEVICE static bool loses(float a, float b) { return is_behind<Largest>(a, b); }
   template <int kWidth, int kStep, int kCount>
   TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], float value, std::int64_t) {
-    int ties[4] = {};
+    float ties[4] = {};
     TALLY_UNROLL
-    for (int i = 0; i < kCount; ++i) ties[i % 4] += x[i] == value;
+    for (int i = 0; i < kCount; ++i) ties[i % 4] += x[i] == value ? 1.0f : 0.0f;
     if (value == 0) {
       TALLY_UNROLL
       for (int i = 0; i < kCount; ++i)
         if (x[i] == 0 && math::signbit(x[i]) != Largest) value = x[i];
     }
-    return {value, (ties[0] + ties[1]) + (ties[2] + ties[3])};
+    return {value, static_cast<int>((ties[0] + ties[1]) + (ties[2] + ties[3]))};
   }
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
     const bool beats = (Largest ? b.value > a.value : b.value < a.value) || math::isnan(b.value);

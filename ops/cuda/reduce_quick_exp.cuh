@@ -18,10 +18,11 @@ template <int kUp> TALLY_DEVICE float raised_exp(float d) {
   return math::bit_cast<float>(math::to_bits(y) + (math::to_bits(shifted) << 23));
 }
 TALLY_DEVICE float exp_of_at_most_0(float d) {
-  return raised_exp<64>(gpu::max_or_nan(d, math::detail::ExpConstants<float>::kLowest)) * 0x1p-64f;
+  return raised_exp<64>(std::fmax(d, math::detail::ExpConstants<float>::kLowest)) * 0x1p-64f;
 }
 
-/// LogSumExp. With a maximum of -inf or NaN the sum is any number, which nobody reads; a maximum of inf does not hold.
+/// LogSumExp. With a maximum of -inf the sum is any finite number, with NaN any, which nobody reads; a maximum of inf
+/// does not hold.
 struct QuickLogSumExp {
   using Op = LogSumExp;
   using Value = LogSumExp::Shifted<float>;
@@ -49,7 +50,7 @@ struct QuickLogSumExp {
       return {max, sum};
     }
   }
-  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane]) {
+  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane], float) {
     Value v[W];
     float deepest = 0;
     TALLY_UNROLL
@@ -80,7 +81,7 @@ struct QuickLogSumExp {
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
     const bool b_leads = a.max < b.max;
     const float leading = b_leads ? b.sum : a.sum, other = b_leads ? a.sum : b.sum;
-    const float apart = a.max == b.max ? 0.0f : -math::abs(a.max - b.max);
+    const float apart = -math::abs(a.max - b.max);  // of two -inf NaN, which fmax leaves out
     return {gpu::max_or_nan(a.max, b.max), leading + other * exp_of_at_most_0(apart)};
   }
   TALLY_DEVICE static bool holds(const Value& a) { return a.max != math::infinity<float>(); }

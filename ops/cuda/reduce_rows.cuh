@@ -24,7 +24,7 @@ template <int kWidth> struct Share {
 /// What a thread reads of a tile: number kPasses·j + p is row j of pass p.
 template <int kWidth, class T> struct LoadsOfTile {
   static constexpr int kCount = Share<kWidth>::kPasses * kPerLane;
-  gpu::Vector<T, kWidth> at[kCount];
+  gpu::Held<T, kWidth> at[kCount];
 };
 
 /// What a thread has of a tile, a value a pass.
@@ -75,8 +75,9 @@ TALLY_COLD ShareOfTile<U, kWidth> read_last_tile(const Task<Op, T>& task, const 
   LoadsOfTile<kWidth, T> loads;
   TALLY_UNROLL
   for (int i = 0; i < loads.kCount; ++i)
-    loads.at[i] =
-        i * S::kStep < left ? gpu::load_streaming(reinterpret_cast<const Load*>(from + i * S::kStep)) : Load{};
+    loads.at[i] = i * S::kStep < left
+                      ? gpu::Held<T, kWidth>(gpu::load_streaming(reinterpret_cast<const Load*>(from + i * S::kStep)))
+                      : gpu::Held<T, kWidth>{};
   return share_of_tile<U, false>(task.op, loads, first, count, pivot);
 }
 
@@ -110,13 +111,20 @@ TALLY_DEVICE void add_to_extreme(const Op& op, const LoadsOfTile<kWidth, T>& loa
   using S = Share<kWidth>;
   Compute<T> x[loads.kCount * kWidth];
   TALLY_UNROLL
-  for (int i = 0; i < loads.kCount * kWidth; ++i) x[i] = convert<Compute<T>>(loads.at[i / kWidth][i % kWidth]);
+  for (int i = 0; i < loads.kCount * kWidth; ++i)
+    x[i] = convert<Compute<T>>(gpu::Vector<T, kWidth>(loads.at[i / kWidth])[i % kWidth]);
   const Compute<T> extreme = U::extreme(x);
   if (__all_sync(gpu::kAllLanes, U::loses(extreme, bar))) return;
   mine = U::merge(op, mine, U::template share<kWidth, S::kStep>(op, x, extreme, first + S::lane(0)));
   bar = mine.value;
   TALLY_UNROLL
   for (int offset = 1; offset < kWarp; offset *= 2) bar = U::extreme(bar, gpu::shuffle_xor(bar, offset));
+}
+
+/// Whether two groups of tiles merge side by side, half of a warp's threads each, so that no merge is done twice: where
+/// a merge is more than an addition.
+template <class U, int kWidth> constexpr bool merges_pairs() {
+  return Share<kWidth>::kPasses == 1 && !U::any_order && !U::heavy && sizeof(typename U::Value) > 4;
 }
 
 /// The groups of Share::kTiles tiles of a list that begin at `begin`, `begin` + stride, ... before `end`. Of a run, the
@@ -133,22 +141,26 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
   const bool at_once = end - begin <= S::kTiles;
   WarpCounter<U, Op> counter(task.op);
   typename U::Value mine = U::nothing(task.op);
-  const auto add = [&](ShareOfTile<U, kWidth>& share) {
+  const auto keep = [&](const typename U::Value& total) {  // of a group, in the warp's first thread
+    mine = total;
+    if (board) {
+      if (threadIdx.x % kWarp == 0) *board = mine;
+      board += kRowWarps;
+    } else if (!at_once) {
+      counter.push(mine);
+    }
+  };
+  const auto add = [&](ShareOfTile<U, kWidth>& share, auto whole_tiles) {
+    constexpr bool kEven = whole_tiles();
     auto* v = share.passes;
     if constexpr (U::any_order) {
       merge_within<U, S::kPasses>(task.op, v);
       mine = U::merge(task.op, mine, v[0]);
     } else {
-      merge_across<U, S::kPasses>(task.op, v, 1, S::kPasses);  // thread t now has pass t % kPasses
-      merge_across<U, 1>(task.op, v, S::kPasses, kWarp);       // the other lanes of a pass, then the tiles
-      merge_across<U, 1>(task.op, v, 1, S::kPasses);           // the passes
-      mine = v[0];
-      if (board) {
-        if (threadIdx.x % kWarp == 0) *board = mine;
-        board += kRowWarps;
-      } else if (!at_once) {
-        counter.push(mine);
-      }
+      merge_across<U, S::kPasses, kEven>(task.op, v, 1, S::kPasses);  // thread t now has pass t % kPasses
+      merge_across<U, 1, kEven>(task.op, v, S::kPasses, kWarp);       // the other lanes of a pass, then the tiles
+      merge_across<U, 1, kEven>(task.op, v, 1, S::kPasses);           // the passes
+      keep(v[0]);
     }
   };
   // Two loops, so that the first one has no call in it, around which values would have to leave their registers.
@@ -162,11 +174,27 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
       add_to_extreme<U>(task.op, load_whole_tile<kWidth>(task, x, tile, dense), tile * kTile, mine, bar);
     }
   } else {
-    for (; group <= last_whole; group += stride) {
+    const auto share_of = [&](std::int64_t group) {
       const std::int64_t tile = group + mine_of_group;
-      ShareOfTile<U, kWidth> share =
-          share_of_tile<U, true>(task.op, load_whole_tile<kWidth>(task, x, tile, dense), tile * kTile, kTile, pivot);
-      add(share);
+      return share_of_tile<U, true>(task.op, load_whole_tile<kWidth>(task, x, tile, dense), tile * kTile, kTile, pivot);
+    };
+    if constexpr (merges_pairs<U, kWidth>()) {
+      for (; group + stride <= last_whole; group += 2 * stride) {
+        typename U::Value v[2] = {share_of(group).passes[0], share_of(group + stride).passes[0]};
+        merge_across<U, 2, true>(task.op, v, 1, 2);
+        merge_across<U, 1, true>(task.op, v, 2, kWarp);
+        if (board) {
+          keep(v[0]);
+          keep(gpu::shuffle(v[0], 1));
+        } else {
+          merge_across<U, 1, true>(task.op, v, 1, 2);
+          counter.push(v[0], 1);
+        }
+      }
+    }
+    for (; group <= last_whole; group += stride) {
+      auto share = share_of(group);
+      add(share, std::true_type());
     }
   }
   TALLY_ROLLED
@@ -183,7 +211,7 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
       else
         share = read_any_tile<U, kWidth>(task, x, pivot, tile);
     }
-    add(share);
+    add(share, std::false_type());
   }
   if constexpr (U::any_order) merge_across<U, 1>(task.op, &mine, 1, kWarp);
   return U::any_order || at_once || board ? mine : counter.finish();

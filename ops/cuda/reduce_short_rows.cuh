@@ -11,7 +11,17 @@ template <class U, class T> constexpr bool is_slight() {
 }
 
 /// A thread's elements of a list: kRows of each of kVector neighbouring lanes.
-template <class T, int kRows> using ShortShare = gpu::Vector<T, kVector>[kRows];
+template <class T, int kRows> using ShortShare = gpu::Held<T, kVector>[kRows];
+
+/// The tree over them.
+template <class U, bool kFull, int kRows, class Op, class T>
+TALLY_DEVICE typename U::Value fold_share(const Task<Op, T>& task, const ShortShare<T, kRows>& share, int lane, int n,
+                                          Compute<T> pivot) {
+  gpu::Vector<T, kVector> rows[kRows];
+  TALLY_UNROLL
+  for (int j = 0; j < kRows; ++j) rows[j] = share[j];
+  return fold_lanes<U, kFull>(task.op, rows, 0, lane, n, pivot);
+}
 
 /// What there is of them, for a list anywhere in memory; `x` is null where there is none.
 template <int kRows, class Op, class T>
@@ -30,7 +40,7 @@ TALLY_COLD void read_short_row(const Task<Op, T>& task, const T* x, int lane, gp
 template <class Op, class T>
 TALLY_COLD PartialOf<Op, Compute<T>> exact_short_row(const Task<Op, T>& task, const T* x, int lane) {
   using E = Exact<Op, Compute<T>>;
-  ShortShare<T, kRowsOfTile> rows;
+  gpu::Vector<T, kVector> rows[kRowsOfTile];
   read_short_row<kRowsOfTile>(task, x, lane, rows);
   const Compute<T> pivot = x ? convert<Compute<T>>(*x) : 0;
   auto value = fold_lanes<E, false>(task.op, rows, 0, lane, x ? static_cast<int>(task.n) : 0, pivot);
@@ -39,20 +49,21 @@ TALLY_COLD PartialOf<Op, Compute<T>> exact_short_row(const Task<Op, T>& task, co
 }
 
 /// Of lists whose lanes are dealt to the threads of a warp one by one: thread u < kLists is left with list u in v[0].
-template <class U, class Op, class T, int kRows, int kLists, class Exists>
+template <class U, class T, class Op, int kRows, int kLists, class Exists>
 TALLY_DEVICE void fold_apart(const Op& op, const ShortShare<T, kRows> (&loads)[kLists], int n, const Exists& exists,
                              typename U::Value (&v)[kLists]) {
   using C = Compute<T>;
   const int r = static_cast<int>(threadIdx.x % kWarp);
   TALLY_UNROLL
   for (int u = 0; u < kLists; ++u) {
-    const C pivot = gpu::shuffle(convert<C>(loads[u][0][0]), 0);
+    const gpu::Vector<T, kVector> first = loads[u][0];
+    const C pivot = gpu::shuffle(convert<C>(first[0]), 0);
     typename U::Value lanes[kVector];
     TALLY_UNROLL
     for (int k = 0; k < kVector; ++k) {
       C x[kPerLane] = {};
       TALLY_UNROLL
-      for (int j = 0; j < kRows; ++j) x[j] = convert<C>(loads[u][j][k]);
+      for (int j = 0; j < kRows; ++j) x[j] = convert<C>(gpu::Vector<T, kVector>(loads[u][j])[k]);
       const int lane = r + kWarp * k;
       if (exists(u) && n >= kLanes * (kRows - 1) + kWarp * (k + 1))
         lanes[k] = U::template lane<kRows>(op, x, kRows, lane, pivot);
@@ -98,9 +109,10 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
         TALLY_UNROLL
         for (int j = 0; j < kRows; ++j)
           if constexpr (sizeof(T) <= 4)
-            loads[u][j] = exists(u) && kLanes * j < left
-                              ? gpu::load_streaming(reinterpret_cast<const Load*>(from + kLanes * j))
-                              : Load{};
+            loads[u][j] =
+                exists(u) && kLanes * j < left
+                    ? gpu::Held<T, kVector>(gpu::load_streaming(reinterpret_cast<const Load*>(from + kLanes * j)))
+                    : gpu::Held<T, kVector>{};
       }
     } else if (apart) {
       from = task.x + first * task.list_step + r * task.step;
@@ -109,10 +121,12 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
         const int here = exists(u) ? n - r : 0;
         TALLY_UNROLL
         for (int j = 0; j < kRows; ++j) {
+          Load load;
           TALLY_UNROLL
           for (int k = 0; k < kVector; ++k)
-            loads[u][j][k] =
+            load[k] =
                 kLanes * j + kWarp * k < here ? gpu::load_streaming(from + (kLanes * j + kWarp * k) * task.step) : T{};
+          loads[u][j] = load;
         }
       }
     } else {
@@ -121,9 +135,10 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
         const int here = exists(u) ? left : 0;
         TALLY_UNROLL
         for (int j = 0; j < kRows; ++j) {
+          Load load;
           TALLY_UNROLL
-          for (int k = 0; k < kVector; ++k)
-            loads[u][j][k] = kLanes * j + k < here ? from[(kLanes * j + k) * task.step] : T{};
+          for (int k = 0; k < kVector; ++k) load[k] = kLanes * j + k < here ? from[(kLanes * j + k) * task.step] : T{};
+          loads[u][j] = load;
         }
       }
     }
@@ -143,18 +158,27 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
   const C pivot_of_mine = even && r < kLists && exists(r) ? convert<C>(task.x[mine * task.list_step]) : C(0);
   typename U::Value v[kLists];
   if constexpr (kMayBeApart) {
-    if (apart) fold_apart<U>(task.op, loads, n, exists, v);
+    if (apart) fold_apart<U, T>(task.op, loads, n, exists, v);
   }
   if (!apart) {
+    C pivots[kLists];  // the group's first thread has the list's first element
     TALLY_UNROLL
-    for (int u = 0; u < kLists; ++u) {
-      // The group's first thread has the list's first element.
-      const C pivot = gpu::shuffle(convert<C>(loads[u][0][0]), static_cast<int>(threadIdx.x % kWarp) & ~(group - 1));
-      v[u] = !exists(u) ? U::nothing(task.op)
-             : full     ? fold_lanes<U, true>(task.op, loads[u], 0, lane, n, pivot)
-                        : fold_lanes<U, false>(task.op, loads[u], 0, lane, n, pivot);
-    }
-    merge_across<U, kLists>(task.op, v, 1, group);
+    for (int u = 0; u < kLists; ++u)
+      pivots[u] = gpu::shuffle(convert<C>(gpu::Vector<T, kVector>(loads[u][0])[0]),
+                               static_cast<int>(threadIdx.x % kWarp) & ~(group - 1));
+    // Of a list that is not there the values are zeros, and nobody asks for its result.
+    const auto fold = [&](auto whole) {
+      TALLY_UNROLL
+      for (int u = 0; u < kLists; ++u) v[u] = fold_share<U, whole(), kRows>(task, loads[u], lane, n, pivots[u]);
+    };
+    if (full)
+      fold(std::true_type());
+    else
+      fold(std::false_type());
+    if (has_merge_even<U, Op> && n == group * kVector * kRows)
+      merge_across<U, kLists, true>(task.op, v, 1, group);
+    else
+      merge_across<U, kLists>(task.op, v, 1, group);
   }
 
   bool holds = true;

@@ -65,7 +65,7 @@ template <class Op, class T> class StagedLists {
         C x[kPerLane];
         TALLY_UNROLL
         for (int k = 0; k < kSlabPositions; ++k) x[k] = k < count ? convert<C>(at[k * pitch]) : C(0);
-        return U::neighbours(task_.op, x, count, p);
+        return U::neighbours(task_.op, x, count, p, pivot);
       } else {
         return merge_some<U>(task_.op, count, [&](int k) {
           const C x[kPerLane] = {convert<C>(at[k * pitch])};

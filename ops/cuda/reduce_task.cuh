@@ -68,12 +68,12 @@ TALLY_DEVICE typename U::Value fold_lanes(const Op& op, const gpu::Vector<T, kWi
       TALLY_UNROLL
       for (int j = 0; j < kPerLane; ++j) x[k][j] = convert<C>(rows[j][k]);
     }
-    return U::lanes(op, x);
+    return U::lanes(op, x, pivot);
   } else if constexpr (kWidth > 1 && kRows == 1 && has_neighbours<U, Op, C>) {
     C x[kWidth];
     TALLY_UNROLL
     for (int k = 0; k < kWidth; ++k) x[k] = convert<C>(rows[0][k]);
-    return U::neighbours(op, x, kFull ? kWidth : count - lane, static_cast<int>(first) + lane);
+    return U::neighbours(op, x, kFull ? kWidth : count - lane, static_cast<int>(first) + lane, pivot);
   } else {
     typename U::Value v[kWidth];
     TALLY_UNROLL
@@ -84,7 +84,7 @@ TALLY_DEVICE typename U::Value fold_lanes(const Op& op, const gpu::Vector<T, kWi
       v[k] =
           U::template lane<kRows>(op, x, kFull ? kRows : lane_length<kRows>(count - lane - k), first + lane + k, pivot);
     }
-    merge_within<U, kWidth>(op, v);
+    merge_within<U, kWidth, kFull>(op, v);
     return v[0];
   }
 }

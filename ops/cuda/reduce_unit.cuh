@@ -52,11 +52,12 @@ template <class Op, class C> struct Exact {
   TALLY_DEVICE static Value lane(const Op& op, const C (&x)[kPerLane], int count, std::int64_t first, C pivot) {
     return count > 0 ? F::some(F::lane(op, x, count, first, pivot)) : F::nothing(op);
   }
-  // Optional: neighbours(op, x, count, first), the tree over 4 or kPerLane neighbouring lanes of one element each, of
-  // which the first `count` exist, maybe none. lanes(op, x), the tree over the neighbouring, whole lanes x[0], x[1],
-  // ... share<kWidth, kStep>(op, x, extreme, first), where only the extreme of a list and its like count: all of x,
-  // whose extreme is given; element i of it is number first + i / kWidth * kStep + i % kWidth of the list. With it come
-  // extreme(x), of several or of two, and loses(a, b).
+  // Optional: neighbours(op, x, count, first, pivot), the tree over 4 or kPerLane neighbouring lanes of one element
+  // each, of which the first `count` exist, maybe none. lanes(op, x, pivot), the tree over the neighbouring, whole
+  // lanes x[0], x[1], ... share<kWidth, kStep>(op, x, extreme, first), where only the extreme of a list and its like
+  // count: all of x, whose extreme is given; element i of it is number first + i / kWidth * kStep + i % kWidth of the
+  // list. With it come extreme(x), of several or of two, and loses(a, b). merge_even(op, a, b), merge of two that have
+  // as many elements.
   TALLY_DEVICE static Value merge(const Op& op, const Value& a, const Value& b) { return F::merge(op, a, b); }
   TALLY_DEVICE static bool holds(const Value&) { return true; }
   TALLY_DEVICE static Value unpack(const Value& partial) { return partial; }
@@ -65,12 +66,16 @@ template <class Op, class C> struct Exact {
 
 template <class U, class Op, class C>
 concept has_neighbours = requires(const Op& op, const C (&x)[kPerLane]) {
-  U::neighbours(op, x, 1, 0);
+  U::neighbours(op, x, 1, 0, C{});
 };
 
+template <class U, class Op>
+concept has_merge_even = requires(const Op& op, const typename U::Value& a) {
+  U::merge_even(op, a, a);
+};
 template <class U, class Op, class C>
 concept has_lanes = requires(const Op& op, const C (&x)[2][kPerLane]) {
-  U::lanes(op, x);
+  U::lanes(op, x, C{});
 };
 template <class U, class Op, class C>
 concept has_share = requires(const Op& op, const C (&x)[kPerLane]) {

@@ -21,6 +21,7 @@ TALLY_IN_LIBRARY(Var)
 TALLY_IN_LIBRARY(Prod)
 TALLY_IN_LIBRARY(Max)
 TALLY_IN_LIBRARY(AMax)
+TALLY_IN_LIBRARY(LogSumExp)
 #undef TALLY_IN_LIBRARY
 }  // namespace cuda_loops
 
@@ -87,7 +88,7 @@ template <class Op> class ReduceQuick : public testing::Test {
   }
 };
 
-using QuickOps = testing::Types<Norm2, Var, Prod, Max, AMax>;
+using QuickOps = testing::Types<Norm2, Var, Prod, Max, AMax, LogSumExp>;
 TYPED_TEST_SUITE(ReduceQuick, QuickOps);
 
 TYPED_TEST(ReduceQuick, HasTheBitsOfTheOpItself) {
@@ -103,6 +104,31 @@ TYPED_TEST(ReduceQuick, HasTheBitsOfTheOpItself) {
       this->check_slices(1, n, 67, values);
       this->check_slices(n < 40 ? 150 : 2, n, 3, values);
     }
+}
+
+// Merged with 0 of a elements, 1 of b has a mean of b / (a + b): the weight itself.
+__global__ void merge_one_with_none(const int* a, const int* b, int count, float* mean) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < count) mean[i] = cuda_loops::QuickVar::merge(Var(), {a[i], 0, 0}, {b[i], 1, 0}).mean;
+}
+
+TEST(ReduceQuickVar, WeightsAreQuotientsRoundedOnce) {
+  if (!gpu::available()) GTEST_SKIP() << gpu::describe();
+  std::vector<std::int32_t> a, b;
+  for (int n = 1; n <= 512; ++n)
+    for (int m = 1; m <= 512; ++m) a.push_back(n), b.push_back(m);
+  std::mt19937 engine(3);
+  for (int i = 0; i < 1 << 19; ++i)
+    a.push_back(1 + static_cast<int>(engine() >> (2 + engine() % 29))),
+        b.push_back(1 + static_cast<int>(engine() >> (2 + engine() % 29)));
+  const auto count = static_cast<std::int64_t>(a.size());
+  const Tensor of_a = tensor(a, Shape{count}, Device::cuda), of_b = tensor(b, Shape{count}, Device::cuda);
+  const Tensor mean = empty({count}, {.device = Device::cuda});
+  gpu::launch(merge_one_with_none, {(count + 255) / 256, 256, 0, "merge_one_with_none"}, of_a.data<std::int32_t>(),
+              of_b.data<std::int32_t>(), static_cast<int>(count), mean.data<float>());
+  const std::vector<float> got = mean.to_vector<float>();
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_EQ(got[i], static_cast<float>(b[i]) / static_cast<float>(a[i] + b[i])) << a[i] << " and " << b[i];
 }
 
 }  // namespace
