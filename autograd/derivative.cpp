@@ -135,6 +135,9 @@ NumericDerivative differentiate(const std::function<double(double)>& f, double x
   if (std::abs(differences.gap(last)) > 0.3 * std::abs(differences.gap(last - 1)) || !found.decided)
     found.kink = stays_apart(differences, noise);
   if (found.kink) {
+    // At a kink the gap keeps its size, at a cusp as sqrt(abs(x)) has it doubles; across a jump it is four times as
+    // wide.
+    found.jump = std::abs(differences.gap(kKinkStep)) > 3 * std::abs(differences.gap(kKinkStep - 2));
     found.left = 2 * differences.left(kKinkStep) - differences.left(kKinkStep - 1);
     found.right = 2 * differences.right(kKinkStep) - differences.right(kKinkStep - 1);
   } else {

@@ -17,6 +17,7 @@ struct NumericDerivative {
   double tolerance = 0;  // 2·estimate + 4·noise / step + 8·epsilon·|value|: how far a right derivative may be away
   double left = 0, right = 0;  // one-sided slopes
   bool kink = false;           // the two differ, however small the step
+  bool jump = false;           // and the more, the smaller: f is not continuous there
   bool decided = false;        // two start steps agree
 };
 

@@ -43,6 +43,7 @@ class Checker {
       if (probe_.is_checked(i)) check_input(i);
     check_ties();
     for (std::size_t i = 0; i < probe_.count(); ++i) find_cause(static_cast<int>(i));
+    for (std::size_t i = 0; i < probe_.count(); ++i) find_alike(static_cast<int>(i));
     summarize();
     return std::move(result_);
   }
@@ -62,6 +63,7 @@ class Checker {
     InputCheck check(probe_, input, options_.seed, result_.notes);
     noise_ = std::max(noise_, check.noise());
     for (const std::size_t place : pick(count, options_)) entries_.push_back({check.entry_at(place), place});
+    check.note_noise();
   }
 
   // Moves all entries at kinks together: ties stay ties, and along such a line f is often smooth.
@@ -118,6 +120,17 @@ class Checker {
   }
   static bool is_unexplained(const GradCheckEntry& entry) {
     return entry.verdict == Verdict::wrong && entry.cause == Cause::unknown;
+  }
+
+  // One word for all, where the entries of an input have one fault.
+  void find_alike(int input) {
+    std::vector<GradCheckEntry*> all;
+    for (Placed& one : entries_)
+      if (one.entry.input == input) all.push_back(&one.entry);
+    const bool alike = std::all_of(all.begin(), all.end(), [&](const GradCheckEntry* entry) {
+      return entry->verdict == all[0]->verdict && entry->cause == all[0]->cause && entry->cause != Cause::unknown;
+    });
+    for (GradCheckEntry* entry : all) entry->alike = alike ? static_cast<std::int64_t>(all.size()) : 0;
   }
 
   void summarize() {

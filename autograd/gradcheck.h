@@ -10,7 +10,9 @@
 // direction in which f is smooth: that is how a dropped tie rule shows.
 //
 // Also checked: forward and backward give equal bits twice, and backward survives a second walk. What backward throws
-// is a failure of the check; what f itself throws comes through. In <tally/autograd/gtest.h> the same is a matcher.
+// is a failure of the check; what f itself throws comes through. Outputs that are NaN or infinite are left out, with
+// the entries that reach them; where nothing is left to check, the check is inconclusive. In <tally/autograd/gtest.h>
+// the same is a matcher.
 #pragma once
 
 #include <string>
@@ -46,6 +48,7 @@ enum class Cause {
   kink,            // the one-sided slopes differ: the values decide nothing here
   jump,            // f has steps here, as floor does, and the gradient may be that between them
   noise,           // the values are too coarse, or not smooth enough, for a derivative
+  domain,          // f is NaN or infinite here or right beside
 };
 /// In words, as explain() shows it.
 const char* name_of(Cause cause);
@@ -62,6 +65,7 @@ struct GradCheckEntry {
   double factor = 1;  // analytic / numeric, of Cause::factor
   int output = -1;    // the output where the difference is largest, if it was looked for
   Shape output_element = {};
+  std::int64_t alike = 0;  // how many of this input were checked, where all of them have this verdict and this cause
   /// |analytic - numeric|.
   double error() const;
 };

@@ -1,21 +1,27 @@
 // What a gradient check says to its reader.
+#include <cmath>
 #include <cstdio>
+#include <set>
 
 #include <tally/autograd/gradcheck_cause.h>
 
 namespace tally {
 namespace {
 
+constexpr std::int64_t kFew = 2;  // more entries than these that are alike are told by one
+
 std::string line_of(const GradCheckEntry& entry) {
   std::string text = "  input " + std::to_string(entry.input) + " at " + to_string(entry.element) + ": analytic " +
                      detail::number(entry.analytic) + ", numeric " + detail::number(entry.numeric);
-  if (entry.left != entry.right)
+  if (entry.left < entry.right || entry.left > entry.right)
     text += " (slopes " + detail::number(entry.left) + " and " + detail::number(entry.right) + ")";
-  text += ", error " + detail::number(entry.error()) + ", tolerance " + detail::number(entry.tolerance) +
-          ", estimated " + detail::number(entry.estimate);
+  if (entry.cause != Cause::domain)
+    text += ", error " + detail::number(entry.error()) + ", tolerance " + detail::number(entry.tolerance) +
+            ", estimated " + detail::number(entry.estimate);
   if (entry.output >= 0)
     text += "; largest at output " + std::to_string(entry.output) + " " + to_string(entry.output_element);
   text += entry.verdict == Verdict::wrong ? "\n    wrong" : "\n    inconclusive";
+  if (entry.alike > kFew) text += ", as all " + std::to_string(entry.alike) + " that were checked of this input";
   if (entry.cause != Cause::unknown) text += std::string(": ") + name_of(entry.cause);
   if (entry.cause == Cause::factor) text += " " + detail::number(entry.factor);
   return text + "\n";
@@ -49,6 +55,8 @@ const char* name_of(Cause cause) {
       return "jumps beside the input: between them the gradient may be right, across them it is not";
     case Cause::noise:
       return "the values are too coarse or too rough here to tell";
+    case Cause::domain:
+      return "f is NaN or infinite here or right beside; choose inputs where it is finite";
     case Cause::unknown:
       break;
   }
@@ -56,6 +64,7 @@ const char* name_of(Cause cause) {
 }
 
 std::string detail::number(double value) {
+  if (std::isnan(value)) return "NaN";  // printf's may have a sign
   char text[32];
   std::snprintf(text, sizeof text, "%.7g", value);
   return text;
@@ -63,7 +72,7 @@ std::string detail::number(double value) {
 
 Verdict GradCheck::verdict() const {
   if (wrong > 0 || !failure.empty()) return Verdict::wrong;
-  return right > 0 || entries == 0 ? Verdict::right : Verdict::inconclusive;
+  return right > 0 ? Verdict::right : Verdict::inconclusive;
 }
 
 std::string GradCheck::explain() const {
@@ -71,10 +80,14 @@ std::string GradCheck::explain() const {
   std::string text = std::string("gradcheck: ") + verdicts[static_cast<int>(verdict())];
   if (!failure.empty()) text += ": " + failure;
   const std::int64_t checked = right + wrong + inconclusive;
-  text += "\n  " + std::to_string(checked) + " of " + std::to_string(entries) +
-          " entries checked: " + std::to_string(right) + " right, " + std::to_string(wrong) + " wrong, " +
-          std::to_string(inconclusive) + " inconclusive\n";
-  for (const GradCheckEntry& entry : worst) text += line_of(entry);
+  text += "\n";
+  if (checked > 0)
+    text += "  " + std::to_string(checked) + " of " + std::to_string(entries) +
+            " entries checked: " + std::to_string(right) + " right, " + std::to_string(wrong) + " wrong, " +
+            std::to_string(inconclusive) + " inconclusive\n";
+  std::set<int> told;
+  for (const GradCheckEntry& entry : worst)
+    if (entry.alike <= kFew || told.insert(entry.input).second) text += line_of(entry);
   for (const std::string& note : notes) text += "  note: " + note + "\n";
   return text;
 }

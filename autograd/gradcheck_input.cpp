@@ -48,7 +48,7 @@ void judge(GradCheckEntry& entry, const NumericDerivative& numeric, double unit)
                          entry.analytic <= std::max(entry.left, entry.right) + slack;
     // Steps of another size than the slopes' agree on it: f jumps between the two.
     const bool elsewhere = numeric.decided && entry.error() <= entry.tolerance;
-    if (between) return is(Verdict::inconclusive, Cause::kink);
+    if (between) return is(Verdict::inconclusive, numeric.jump ? Cause::jump : Cause::kink);
     return elsewhere ? is(Verdict::inconclusive, Cause::jump) : is(Verdict::wrong, Cause::unknown);
   }
   if (!numeric.decided) return is(Verdict::inconclusive, Cause::noise);
@@ -105,6 +105,13 @@ InputCheck::InputCheck(const Probe& probe, std::size_t input, std::uint64_t seed
 
 GradCheckEntry InputCheck::entry_at(std::size_t place) {
   const double x = values_[place], scale = scale_at(x, rms_);
+  if (probe_.is_outside(input_, place))
+    return {.input = static_cast<int>(input_),
+            .element = coordinates(probe_.shape(input_), static_cast<std::int64_t>(place)),
+            .analytic = probe_.gradient(input_)[place],
+            .numeric = std::numeric_limits<double>::quiet_NaN(),
+            .verdict = Verdict::inconclusive,
+            .cause = Cause::domain};
   const Function f = [&](double moved) {
     values_[place] = moved;
     const double y = probe_.at(input_, values_);
@@ -113,7 +120,7 @@ GradCheckEntry InputCheck::entry_at(std::size_t place) {
   };
   double noise = noise_;
   GradCheckEntry entry = judged(f, place, noise);
-  int& budget = entry.cause == Cause::kink ? kink_looks_ : looks_;
+  int& budget = entry.verdict == Verdict::inconclusive ? kink_looks_ : looks_;
   const bool suspicious = entry.verdict != Verdict::right && entry.cause != Cause::noise;
   // Between steps a gradient of zero seems right, a lost one too.
   const double near = std::ldexp(scale, -4);
@@ -133,7 +140,10 @@ GradCheckEntry InputCheck::entry_at(std::size_t place) {
     }
   }
   if (entry.verdict == Verdict::wrong) look_closer(entry, f, x, scale, noise);
+  if (entry.cause == Cause::noise) look_at_edge(entry, f, x, scale);
+  if (entry.cause == Cause::jump) entry.left = entry.right = entry.numeric;  // across a jump a slope is only its width
   if (entry.verdict == Verdict::wrong && !probe_.is_reached(input_)) entry.cause = Cause::no_gradient;
+  only_kinks_ &= entry.cause == Cause::kink || entry.cause == Cause::jump || entry.cause == Cause::domain;
   return entry;
 }
 
@@ -181,6 +191,25 @@ void InputCheck::look_closer(GradCheckEntry& entry, const Function& f, double x,
   entry.cause = is_fast ? Cause::noise : Cause::kink;
 }
 
+// Where f is not finite beside x, its other side may still tell that the derivative is.
+void InputCheck::look_at_edge(GradCheckEntry& entry, const Function& f, double x, double scale) const {
+  const double here = f(x), wide = std::ldexp(scale, -16), narrow = std::ldexp(scale, -20);
+  bool is_edge = false;
+  for (const double side : {1.0, -1.0}) {
+    const double far = (f(x + side * wide) - here) / wide, close = (f(x + side * narrow) - here) / narrow;
+    const double apart = std::abs(far - close), enough = 1e-3 * std::abs(far) + 8 * noise_ / narrow;
+    is_edge |= !std::isfinite(apart);
+    if (!(apart <= enough) || std::isfinite(entry.analytic)) continue;
+    entry.verdict = Verdict::wrong;
+    entry.cause = Cause::not_finite;
+    entry.numeric = entry.left = entry.right = side * close;
+    entry.estimate = apart;
+    entry.tolerance = enough;
+    return;
+  }
+  if (is_edge) entry.cause = Cause::domain;
+}
+
 // Steps where all elements are moved together, each as its gradient says.
 double InputCheck::steps_along() const {
   std::vector<Values> direction(probe_.count());
@@ -197,6 +226,10 @@ double InputCheck::measured_noise(std::uint64_t seed) {
     direction[input_].push_back((up ? 1 : -1) * scale_at(x, rms_));
   }
   const double least = least_noise(probe_);
+  size_ = size_of_values(probe_);
+  for (const double t : {0x1p-4, -0x1p-4})  // f may be 0 at the inputs themselves
+    if (const double beside = std::abs(probe_.along(direction, t)); std::isfinite(beside))
+      size_ = std::max(size_, beside);
   // At places of powers of two, float32 inputs stay among numbers that float32 has: rounding to it inside f would not
   // show there.
   constexpr double kOffGrid = 1.4142135623730951;
@@ -210,12 +243,15 @@ double InputCheck::measured_noise(std::uint64_t seed) {
     for (const double reach : {-1.0, 0.25, -0.25})
       if (const double other = measured_to(reach); other < measured / 8) measured = other;
   if (!(measured > least)) return least;
-  if (measured > 0x1p-33 * size_of_values(probe_)) note_digits(measured);
   return measured;
 }
 
+void InputCheck::note_noise() {
+  if (!only_kinks_ && noise_ > 0x1p-33 * size_) note_digits(noise_);
+}
+
 void InputCheck::note_digits(double noise) {
-  const int digits = std::max(0, static_cast<int>(-std::log10(noise / size_of_values(probe_))));
+  const int digits = std::max(0, static_cast<int>(-std::log10(noise / size_)));
   const std::string note = "around input " + std::to_string(input_) + " f rounds to about " + std::to_string(digits) +
                            " digits: " + (digits > 4 ? "float32" : "float16 or bfloat16") + " inside it?";
   const auto begins_so = [&](const std::string& other) { return other.starts_with(note.substr(0, note.find(" to "))); };

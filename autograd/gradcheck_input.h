@@ -27,6 +27,8 @@ class InputCheck {
   GradCheckEntry entry_at(std::size_t place);
   /// The round-off of a value of f.
   double noise() const { return noise_; }
+  /// Notes it where it is more than float64's: after the entries, since at kinks alone it is not round-off.
+  void note_noise();
 
  private:
   using Function = std::function<double(double)>;
@@ -34,17 +36,19 @@ class InputCheck {
   void look_closer(GradCheckEntry& entry, const Function& f, double x, double scale, double noise) const;
   double measured_noise(std::uint64_t seed);
   double steps_along() const;
+  void look_at_edge(GradCheckEntry& entry, const Function& f, double x, double scale) const;
   void note_digits(double noise);
 
   const Probe& probe_;
   std::size_t input_;
   std::vector<std::string>& notes_;
-  Values values_;  // moved at one place at a time
-  double rms_, noise_ = 0;
-  double own_, response_;  // the largest entry, and how much f changes where an input moves by its own size
+  Values values_;                      // moved at one place at a time
+  double rms_, noise_ = 0, size_ = 0;  // of the input, of a value of f, of such values at the inputs and beside
+  double own_, response_;              // the largest entry, and how much f changes where an input moves by its own size
   // For steps, where a gradient seems wrong or f kinked; they cost more than a derivative.
   int looks_ = 4, kink_looks_ = 4;
   double steps_along_ = -1;  // not measured yet
+  bool only_kinks_ = true;   // among the entries so far
 };
 
 }  // namespace tally::detail

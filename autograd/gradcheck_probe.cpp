@@ -5,6 +5,7 @@
 
 #include <tally/autograd/backward.h>
 #include <tally/autograd/bits.h>
+#include <tally/autograd/gradcheck_cause.h>
 #include <tally/core/error.h>
 #include <tally/core/random.h>
 #include <tally/core/raw.h>
@@ -50,8 +51,13 @@ Probe::Probe(const TensorFunction& f, const std::vector<Tensor>& inputs, std::ui
 
 bool Probe::run() {
   forward();
+  const bool has_elements = std::any_of(values_.begin(), values_.end(), [](const Values& x) { return !x.empty(); });
+  if (!has_elements)
+    notes.push_back("the inputs have no elements, so there is nothing to check");
+  else if (kept_ + left_out_ == 0)
+    notes.push_back("there is no floating output, so there is nothing to check");
   if (failure.empty()) backward();
-  return failure.empty();
+  return failure.empty() && has_elements && kept_ > 0;
 }
 
 void Probe::forward() {
@@ -60,12 +66,16 @@ void Probe::forward() {
     if (is_checked(i)) leaves_.back().requires_grad_();
   }
   outputs_ = f_(leaves_);
-  for (const Tensor& output : outputs_) weights_.push_back(draw_weights(output));
+  for (std::size_t o = 0; o < outputs_.size(); ++o) weights_.push_back(draw_weights(o));
   if (!std::isfinite(magnitude_)) magnitude_ = 0;
-  if (!same_bits(outputs_, f_(leaves_))) fail(Cause::nondeterminism, "two forward runs on the same inputs differ");
+  if (!same_bits(outputs_, f_(leaves_)))
+    fail(Cause::nondeterminism,
+         "two forward runs on the same inputs differ (a random number inside f, an input that f changes, or "
+         "uninitialised memory?)");
 }
 
-Values Probe::draw_weights(const Tensor& output) {
+Values Probe::draw_weights(std::size_t place) {
+  const Tensor& output = outputs_[place];
   if (!output.defined() || !is_floating(output.dtype())) return {};
   if (output.dtype() != float64) notes.push_back(std::string("f gives ") + name_of(output.dtype()));
   Values weights;
@@ -73,7 +83,17 @@ Values Probe::draw_weights(const Tensor& output) {
     // Never near zero, of both signs, and exact in every float type.
     const std::uint32_t bits = philox(seed_, ~drawn_++).word[0];
     weights.push_back((bits & 1 ? 1.0 : -1.0) * (0.5 + static_cast<double>(bits >> 25) / 128));
-    magnitude_ += std::abs(weights.back() * value);
+    if (std::isfinite(value)) {
+      ++kept_;
+      magnitude_ += std::abs(weights.back() * value);
+      continue;
+    }
+    // Beside NaN every sum is NaN: the others would not be checked.
+    if (left_out_++ == 0)
+      notes.push_back("f gives " + number(value) + " at output " + std::to_string(place) + " " +
+                      to_string(coordinates(output.shape(), static_cast<std::int64_t>(weights.size()) - 1)) +
+                      ": choose inputs where f is finite");
+    weights.back() = 0;
   }
   return weights;
 }
@@ -92,6 +112,7 @@ void Probe::backward() {
     if (!outputs.empty()) {
       found = walk(outputs, leaves, cotangents);
       again = walk(outputs, leaves, cotangents);
+      if (left_out_ > 0) find_outside(outputs, leaves);
     }
   } catch (const std::exception& error) {
     return fail(Cause::unknown, error.what());
@@ -103,6 +124,25 @@ void Probe::backward() {
     reached_.push_back(gradient.defined());
     gradients_.push_back(gradient.defined() ? gradient.to_vector<double>() : Values(values_[i].size()));
   }
+}
+
+void Probe::find_outside(const std::vector<Tensor>& outputs, const std::vector<Tensor>& leaves) {
+  std::vector<Tensor> cotangents;
+  for (const Tensor& output : outputs) {
+    Values left_out = output.to_vector<double>();
+    for (double& value : left_out) value = std::isfinite(value) ? 0 : 1;
+    cotangents.push_back(like(output, left_out));
+  }
+  const std::vector<Tensor> found = walk(outputs, leaves, cotangents);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < count(); ++i) {
+    const Tensor gradient = is_checked(i) ? found[next++] : Tensor();
+    outside_.push_back(gradient.defined() ? gradient.to_vector<double>() : Values(values_[i].size()));
+  }
+}
+
+bool Probe::is_outside(std::size_t input, std::size_t place) const {
+  return !outside_.empty() && outside_[input][place] != 0;  // NaN is not 0 either
 }
 
 std::vector<Tensor> Probe::walk(const std::vector<Tensor>& outputs, const std::vector<Tensor>& leaves,
@@ -132,7 +172,8 @@ double Probe::weighted(const std::vector<Tensor>& outputs) const {
   for (std::size_t o = 0; o < weights_.size(); ++o) {
     if (weights_[o].empty()) continue;
     const Values values = outputs[o].to_vector<double>();
-    for (std::size_t j = 0; j < values.size(); ++j) sum += static_cast<long double>(weights_[o][j]) * values[j];
+    for (std::size_t j = 0; j < values.size(); ++j)
+      if (weights_[o][j] != 0) sum += static_cast<long double>(weights_[o][j]) * values[j];
   }
   return static_cast<double>(sum);
 }
@@ -151,6 +192,7 @@ std::vector<Probe::Part> Probe::parts(std::size_t input, std::size_t place, doub
     if (!carries_gradient(outputs_[o])) continue;
     const Values up = high[o].to_vector<double>(), down = low[o].to_vector<double>();
     for (std::size_t j = 0; j < up.size(); ++j) {
+      if (weights_[o][j] == 0) continue;
       Values one_hot(up.size());
       one_hot[j] = 1;
       const Tensor row = walk({outputs_[o]}, {leaves_[input]}, {like(outputs_[o], one_hot)})[0];

@@ -20,7 +20,8 @@ class Probe {
   Probe(const TensorFunction& f, const std::vector<Tensor>& inputs, std::uint64_t seed,
         Backward backward = Backward::plain);
 
-  /// Runs f, twice, and backward, twice. False where a run failed or two of them differ; `failure` then says what.
+  /// Runs f, twice, and backward, twice. False where a run failed or two of them differ, as `failure` says, and where f
+  /// gives no finite value to check, as `notes` say.
   bool run();
   std::string failure;
   Cause failure_cause = Cause::unknown;
@@ -33,6 +34,8 @@ class Probe {
   /// Of the weighted outputs, from backward; zeros where it gives none.
   const Values& gradient(std::size_t input) const { return gradients_[input]; }
   bool is_reached(std::size_t input) const { return reached_[input]; }
+  /// Whether this entry goes into an output element that is NaN or infinite; such elements are left out.
+  bool is_outside(std::size_t input, std::size_t place) const;
   /// The sum of the weighted outputs' magnitudes, by which their sum rounds.
   double magnitude() const { return magnitude_; }
 
@@ -59,15 +62,18 @@ class Probe {
   void fail(Cause cause, std::string text);
   std::vector<Tensor> outputs_at(std::size_t input, const Values& values) const;
   double weighted(const std::vector<Tensor>& outputs) const;
-  Values draw_weights(const Tensor& output);
+  Values draw_weights(std::size_t output);
+  void find_outside(const std::vector<Tensor>& outputs, const std::vector<Tensor>& leaves);
 
   const TensorFunction& f_;
   std::uint64_t seed_, drawn_ = 0;
   Backward backward_;
   std::vector<Tensor> inputs_, leaves_, outputs_;
   std::vector<Values> values_, weights_, gradients_;
+  std::vector<Values> outside_;  // gradients of the elements left out; empty where none is
   std::vector<bool> reached_;
   double magnitude_ = 0;
+  std::int64_t kept_ = 0, left_out_ = 0;  // output elements
 };
 
 }  // namespace tally::detail

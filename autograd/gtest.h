@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -129,9 +130,17 @@ template <class Run> class CallableMatcher {
  public:
   CallableMatcher(std::string what, Run run) : what_(std::move(what)), run_(std::move(run)) {}
   template <class F> bool MatchAndExplain(const F& f, ::testing::MatchResultListener* listener) const {
-    const auto [ok, text] = run_(as_tensor_function(f));
-    *listener << "\n" << text;
-    return ok;
+    try {
+      const auto [ok, text] = run_(as_tensor_function(f));
+      *listener << "\n" << text;
+      return ok;
+    } catch (const std::exception& error) {
+      // No match, so that GoogleTest says on which line; and a failure under Not() as well, which would take it for
+      // one.
+      *listener << "\nwhich threw " << error.what();
+      if (!listener->IsInterested()) ADD_FAILURE() << "What \"" << what_ << "\" was asked of threw " << error.what();
+      return false;
+    }
   }
   void DescribeTo(std::ostream* out) const { *out << what_; }
   void DescribeNegationTo(std::ostream* out) const { *out << "not: " << what_; }

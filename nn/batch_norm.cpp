@@ -28,9 +28,15 @@ Tensor like(const Tensor& x) { return empty(x.shape(), {.dtype = x.dtype(), .dev
 void require_channels(const Tensor& x, const char* name, const Tensor& one, DType dtype, Where where) {
   if (!one.defined()) return;
   if (one.device() != x.device())
-    throw DeviceError(kName, std::string(name) + " " + describe(one) + " with " + describe(x), where);
+    throw DeviceError(kName,
+                      std::string(name) + " " + describe(one) + " with " + describe(x) + "; use nn::to(model, " +
+                          name_of(x.device()) + ")",
+                      where);
   if (one.dtype() != dtype)
-    throw DTypeError(kName, std::string(name) + " " + describe(one) + " with " + describe(x), where);
+    throw DTypeError(kName,
+                     std::string(name) + " " + describe(one) + " with " + describe(x) + "; use nn::to(model, " +
+                         name_of(dtype) + ")",
+                     where);
   if (one.shape() != Shape{x.shape()[1]})
     throw ShapeError(kName, std::string(name) + " " + describe(one) + " does not fit the channels of " + describe(x),
                      where);

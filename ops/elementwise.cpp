@@ -17,7 +17,10 @@ namespace {
 bool wants_recorded(Curvature curvature, const char* name, Where where) {
   if (curvature == Curvature::none || !grad_enabled()) return false;
   if (curvature == Curvature::unknown)
-    throw AutogradError(name, "has no second derivative; without create_graph its first one is found", where);
+    throw AutogradError(name,
+                        "has no second derivative: its struct has to declare `curvature` (ops/WRITING.md); without "
+                        "create_graph its first one is found",
+                        where);
   return true;
 }
 

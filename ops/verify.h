@@ -52,7 +52,9 @@ template <class Op> std::string broken_identity(const Op& op) {
         const double with = law_value(op.project(op.combine(nothing, acc), n, x));
         if (std::memcmp(&plain, &with, sizeof plain) != 0 && (plain == plain || with == with))
           return "combine(identity, a) is not a: it gives " + std::to_string(with) + " where a gives " +
-                 std::to_string(plain) + ", for the list that starts with " + std::to_string(x);
+                 std::to_string(plain) + ", for the list that starts with " + std::to_string(x) +
+                 (plain == 0 && with == 0 ? "; the identity of a sum is C(-0.0), and its project gives C(0) for n == 0"
+                                          : "");
       }
     }
   }

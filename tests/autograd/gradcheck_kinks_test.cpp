@@ -144,6 +144,28 @@ TEST(GradCheck, OnlyKinksDecideNothing) {
   EXPECT_FALSE(check.ok());
 }
 
+TEST(GradCheck, AJumpIsNoKinkAndHasNoSlopes) {
+  for (const double beside : {0.0, 1e-12, -1e-12, 1e-9}) {
+    const Tensor x = tensor({1 + beside, 2.5, -3 + beside}, {.dtype = float64});
+    const GradCheck check = gradcheck([](const Tensor& x) { return floor(x); }, {x});
+    EXPECT_TRUE(check.ok()) << beside << check.explain();
+    ASSERT_EQ(check.inconclusive, 2) << beside << check.explain();
+    for (const GradCheckEntry& entry : check.worst) EXPECT_EQ(entry.cause, Cause::jump) << beside << check.explain();
+    EXPECT_THAT(check.explain(), ::testing::Not(::testing::HasSubstr("slopes"))) << beside;
+  }
+  // A cusp's slopes grow too, to both sides of what is between them.
+  const GradCheck cusp = gradcheck([](const Tensor& x) { return sqrt(abs(x)) * (x * 0 + 1); }, {zeros({1})});
+  EXPECT_EQ(cusp.right, 0) << cusp.explain();
+}
+
+TEST(GradCheck, AKinkWhereFIsZeroIsNoRounding) {
+  for (const auto& f : {+[](const Tensor& x) { return relu(x); }, +[](const Tensor& x) { return abs(x); }}) {
+    const GradCheck check = gradcheck(f, {zeros({2})});
+    EXPECT_EQ(check.inconclusive, 2);
+    EXPECT_TRUE(check.notes.empty()) << check.explain();
+  }
+}
+
 TEST(GradCheck, AStepBesideTheInputExcusesNothing) {
   // One step within reach, or a kink: neither makes the values coarse.
   const auto half = [](const Tensor& g, const Tensor& x) { return g * x; };

@@ -118,6 +118,7 @@ TEST(GradCheck, FindsANondeterministicForward) {
   EXPECT_FALSE(check.ok());
   EXPECT_EQ(check.failure_cause, Cause::nondeterminism);
   EXPECT_THAT(check.explain(), HasSubstr("two forward runs"));
+  EXPECT_THAT(check.explain(), HasSubstr("a random number inside f"));
 }
 
 TEST(GradCheck, FindsABackwardThatChangesFromWalkToWalk) {

@@ -35,7 +35,10 @@ TEST(GradCheck, SecondOrderOfWhatHasNoneIsAFailureThatSaysSo) {
   const GradCheck check = gradgradcheck(once, {input()});
   EXPECT_EQ(check.verdict(), Verdict::wrong);
   EXPECT_THAT(check.failure, HasSubstr("once: "));
+  EXPECT_THAT(check.failure, HasSubstr("declare `curvature`"));
   EXPECT_THAT(check.explain(), HasSubstr("no gradient under create_graph to differentiate"));
+  EXPECT_THAT(verify_op(once, {input()}).explain(), HasSubstr("{.second_order = false}"));
+  EXPECT_TRUE(verify_op(once, {input()}, {.second_order = false}));
   // Of first order, and of f itself, it is still theirs to say.
   const auto throws = [](const Tensor& x) -> Tensor { throw ShapeError("mine", describe(x), {}); };
   EXPECT_THROW(gradgradcheck(throws, {input()}), ShapeError);

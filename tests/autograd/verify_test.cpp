@@ -75,6 +75,12 @@ TEST(VerifyOp, SaysWhatItDid) {
   EXPECT_THROW(verify_op([](const Tensor& x) { return sum(x, 7); }, {input()}), IndexError);
 }
 
+TEST(VerifyOp, InputsWithoutElementsHaveNoGradientToCheck) {
+  const Verification result = verify_op(swish, {zeros({0, 3})});
+  EXPECT_TRUE(result) << result.explain();
+  EXPECT_THAT(result.explain(), HasSubstr("gradient: left out, the inputs have no elements"));
+}
+
 TEST(VerifyOp, NamesAWrongValue) {
   const auto almost = [](const Tensor& x) { return x * sigmoid(x) + (x == 2.0) * 1e-3; };
   const Verification result =

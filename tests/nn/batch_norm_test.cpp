@@ -84,6 +84,20 @@ TEST_P(BatchNormTest, RunningStatisticsThatCannotBeWrittenAreRefusedWhole) {
   EXPECT_TRUE(near(one, {1}));
 }
 
+TEST_P(BatchNormTest, AWeightOfAnotherTypeNamesTheWayOut) {
+  BatchNorm1d norm(2);
+  to(norm, device);
+  const Tensor x = make({1, 2, 3, 4}, {2, 2}).to(float64);
+  try {
+    norm(x);
+    FAIL();
+  } catch (const DTypeError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("use nn::to(model, float64)"));
+  }
+  to(norm, float64);
+  EXPECT_EQ(norm(x).dtype(), float64);
+}
+
 TEST_P(BatchNormTest, BackwardNoticesThatRunningStatisticsMovedOn) {
   const Tensor mean = zeros({2}, {.device = device}), w = ones({2}, {.device = device, .requires_grad = true});
   const Tensor product = sum(mean * w);

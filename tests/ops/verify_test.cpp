@@ -91,7 +91,9 @@ struct PlainSum : SumOfSquares {
   }
 };
 TEST(VerifyReduction, NamesAnIdentityThatLosesASign) {
-  EXPECT_THAT(failures(verify_op(PlainSum{})), ::testing::Contains("laws"));
+  const Verification result = verify_op(PlainSum{});
+  EXPECT_THAT(failures(result), ::testing::Contains("laws"));
+  EXPECT_THAT(result.explain(), HasSubstr("the identity of a sum is C(-0.0)"));
 }
 
 // A lane that forgets its eighth element: wrong from 897 elements on.
