@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
+#include <span>
 #include <string>
 
 #include <tally/examples/clip/picture.h>
@@ -38,6 +40,8 @@ std::string ending(const std::vector<AdderStep>& steps) {
 }
 
 void run(const AdderOptions& options, double max_norm, const std::string& out) {
+  std::optional<AtomicFile> picture;  // before the run, so that it does not end in a surprise
+  if (!out.empty()) picture.emplace(FileSite{"--out", out, {}});
   const std::vector<AdderStep> unclipped = train_adder(options, 0), clipped = train_adder(options, max_norm);
   std::printf("h = w h + u x learns to add up lists of %lld numbers; right at w = u = 1\n\n",
               static_cast<long long>(options.length));
@@ -54,8 +58,9 @@ void run(const AdderOptions& options, double max_norm, const std::string& out) {
   row(longest - 1);
   std::printf("\nwithout clipping: %s\nclipped to %g: %s\n", ending(unclipped).c_str(), max_norm,
               ending(clipped).c_str());
-  if (out.empty()) return;
-  write_atomically(out, clip_svg(unclipped, clipped, max_norm));
+  if (!picture) return;
+  picture->write(std::as_bytes(std::span<const char>(clip_svg(unclipped, clipped, max_norm))));
+  picture->commit();
   std::printf("picture: %s\n", out.c_str());
 }
 
@@ -74,7 +79,7 @@ int main(int argc, char** argv) {
     app.add_option("--steps", options.steps, "(default: 500)")->check(kCount)->type_name("N");
     app.add_option("--length", options.length, "Numbers in a list (default: 40)")->check(kCount)->type_name("N");
     app.add_option("--batch", options.batch, "Lists a step (default: 64)")->check(kCount)->type_name("N");
-    app.add_option("--seed", options.seed, "Of the lists (default: 0)")->check(kNotNegative)->type_name("N");
+    app.add_option("--seed", options.seed, "Of the lists (default: 0)")->check(kSeed)->type_name("N");
     app.add_option("--out", out, "Picture (default: clip_demo.svg; \"\" for none)")->type_name("FILE");
     add_device(app, device);
     if (!parse(app, argc, argv)) return;

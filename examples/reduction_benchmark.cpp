@@ -80,7 +80,12 @@ void compare(std::int64_t n, Device device) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1) {
+    const bool help = std::string(argv[1]) == "--help";
+    std::fprintf(help ? stdout : stderr, "usage: reduction_benchmark, without arguments\n");
+    return help ? 0 : 2;
+  }
   const Device device = is_available(cuda) ? cuda : cpu;
   std::printf("sum of float32 on %s\n",
               device == cuda ? gpu::describe().c_str() : (std::to_string(num_threads()) + " CPU threads").c_str());

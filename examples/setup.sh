@@ -37,9 +37,24 @@ need() {
 
 build_packages=(g++ cmake ninja-build libeigen3-dev zlib1g-dev nlohmann-json3-dev libcli11-dev)
 
-# configure PRESET: quiet unless it fails; prints the one line about CUDA.
+# configure PRESET: quiet unless it fails; prints the one line about CUDA, and how to do without where no GPU answers.
 configure() {
   local log
   log=$(cmake --preset "$1" 2>&1) || { printf '%s\n' "$log"; exit 1; }
   printf '%s\n' "$log" | sed -n 's/^-- Tally: //p'
+  if [[ $log == *"-- Tally: CUDA on"* ]] && ! nvidia-smi -L >/dev/null 2>&1; then
+    echo "  but no GPU answers here: after cmake --preset $1 -DTALLY_CUDA=OFF this builds several times faster"
+  fi
+}
+
+# build PRESET LOG [ARGUMENT...]: all it says goes to LOG; prints how far it is, now and then.
+build() {
+  local line said=$SECONDS
+  cmake --build --preset "$1" "${@:3}" 2>&1 | while IFS= read -r line; do
+    printf '%s\n' "$line" >&3
+    if [ $((SECONDS - said)) -ge 20 ] && [[ $line =~ ^\[[0-9]+/[0-9]+\] ]]; then
+      echo "  ${BASH_REMATCH[0]}"
+      said=$SECONDS
+    fi
+  done 3>"$2"
 }

@@ -22,7 +22,7 @@ need "${build_packages[@]}"
 configure default
 log=build/default/build.log
 [ -x build/default/examples/train_classifier ] || echo "Building (the first time takes a few minutes) ..."
-cmake --build --preset default --target train_classifier >"$log" 2>&1 || {
+build default "$log" --target train_classifier || {
   grep -E -A12 'error|FAILED' "$log" | head -n 40
   echo "The build failed (all of it: $PWD/$log)"
   exit 1

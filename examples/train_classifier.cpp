@@ -29,6 +29,7 @@ void run(const ClassifierOptions& options) {
   Training training(options, data);
   if (options.resume) training.load(out.checkpoint());
   std::cout << description(options, data, training) << std::endl;
+  if (out.replaces()) std::cout << "replaces the run in " << options.out << " (--resume goes on with it)" << std::endl;
   if (options.resume) std::cout << "resumed after epoch " << training.epochs_done() << std::endl;
   {
     Progress progress(std::cout, Terminal::of(STDOUT_FILENO),

@@ -21,7 +21,7 @@ for preset in "${presets[@]}"; do
   configure "$preset"
   log=build/$preset/build.log
   started=$SECONDS
-  cmake --build --preset "$preset" >"$log" 2>&1 || { grep -E -A12 'error|FAILED' "$log" | head -n 80; echo "The build of $preset failed (all of it: $log)"; exit 1; }
+  build "$preset" "$log" || { grep -E -A12 'error|FAILED' "$log" | head -n 80; echo "The build of $preset failed (all of it: $log)"; exit 1; }
   echo "built in $((SECONDS - started)) s"
   report=$PWD/build/$preset/tests.xml
   rm -f "$report"

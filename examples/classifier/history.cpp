@@ -45,7 +45,7 @@ template <class F> auto rows(const nn::NamedTensors& tensors, const std::string&
     for (std::size_t i = 0; i < values.size(); i += columns) found.push_back(f(values.data() + i));
     return found;
   }
-  throw ValueError("resume", "the checkpoint has no history of its " + name, {});
+  throw ValueError("--resume", "the checkpoint has no history of its " + name, {});
 }
 
 }  // namespace

@@ -13,12 +13,12 @@ std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv
                "train_classifier");
   app.get_formatter()->column_width(34);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  std::string device = "cpu";
+  std::string device = "cpu", widths = "256,128";
   app.add_option("--data", o.data, "Directory of MNIST-style IDX files (default: embedded digits)")->type_name("DIR");
   app.add_option("--out", o.out, "Directory for metrics, plots, model and checkpoint")->type_name("DIR");
   app.add_flag("--resume", o.resume, "Go on from the checkpoint in --out");
   add_device(app, device);
-  app.add_option("--seed", o.seed, "Of split, weights and shuffles (default: 0)")->check(kNotNegative)->type_name("N");
+  app.add_option("--seed", o.seed, "Of split, weights and shuffles (default: 0)")->check(kSeed)->type_name("N");
   app.add_option("--epochs", o.epochs, "Passes over the data (default: 20, with --data 10)")
       ->check(kCount)
       ->type_name("N");
@@ -37,21 +37,17 @@ std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv
   app.add_option("--clip", o.clip, "Largest gradient norm, 0 for none (default: 1)")
       ->check(kNotNegative)
       ->type_name("X");
-  app.add_option("--widths", o.widths, "Sizes of the hidden layers (default: 256,128)")
-      ->delimiter(',')
-      ->check(kCount)
-      ->type_name("N,N");
+  app.add_option("--widths", widths, "Sizes of the hidden layers (default: 256,128)")->type_name("N,N");
   if (!parse(app, argc, argv)) return std::nullopt;
+  o.widths = counts("--widths", widths);
   if (o.epochs == 0) o.epochs = o.data.empty() ? 20 : 10;
   if (o.learning_rate == 0) o.learning_rate = o.optimizer == "adam" ? 1e-3 : 0.05;
   if (o.batch < 2)
-    throw ValueError("options", "--batch " + std::to_string(o.batch) + ": batch norm needs at least two images a step",
-                     {});
+    throw ValueError("--batch " + std::to_string(o.batch), "batch norm needs at least two images a step", {});
   if (o.data == "fashion-mnist" && !std::filesystem::exists(o.data))
-    throw ValueError("options",
-                     "--data fashion-mnist: no such directory; examples/train.sh installs that data and trains on it",
+    throw ValueError("--data fashion-mnist", "no such directory; examples/train.sh installs that data and trains on it",
                      {});
-  if (o.resume && o.out.empty()) throw ValueError("options", "--resume needs --out, where the checkpoint is", {});
+  if (o.resume && o.out.empty()) throw ValueError("--resume", "needs --out, where the checkpoint is", {});
   o.device = device_of(device);
   return o;
 }

@@ -23,8 +23,8 @@ struct ClassifierOptions {
   std::vector<std::int64_t> widths{256, 128};
 };
 
-/// Reads the command line; for --help prints it and returns nothing. Throws ValueError with one clear line for a flag
-/// or value that makes no sense.
+/// Reads the command line; for --help prints it and returns nothing. Throws std::invalid_argument with one clear line
+/// for a flag or value that makes no sense.
 std::optional<ClassifierOptions> parse_options(int argc, const char* const* argv);
 
 }  // namespace tally::examples

@@ -1,5 +1,8 @@
 #include <tally/examples/classifier/report.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <filesystem>
 
 #include <tally/core/error.h>
@@ -12,13 +15,16 @@ namespace tally::examples {
 OutputDirectory::OutputDirectory(const std::string& path, bool resume) : path_(path) {
   if (path_.empty()) return;
   std::error_code error;
-  if (resume && !std::filesystem::exists(checkpoint(), error))
-    throw IoError("--resume", path_ + " holds no checkpoint; start without it", {});
+  const bool holds_run = std::filesystem::exists(checkpoint(), error);
+  replaces_ = holds_run && !resume;
+  if (resume && !holds_run) throw IoError("--resume", path_ + " holds no checkpoint; start without it", {});
   std::filesystem::create_directories(path_, error);
   if (error) throw IoError("--out", path_ + ": " + error.message(), {});
-  const std::string probe = path_ + "/.writable";
-  write_atomically(probe, "");
-  std::filesystem::remove(probe, error);
+  std::string probe = path_ + "/XXXXXX";
+  const int descriptor = ::mkstemp(probe.data());
+  if (descriptor < 0) FileSite{"--out", path_, {}}.fail_errno("cannot be written");
+  ::close(descriptor);
+  ::unlink(probe.c_str());
 }
 
 void OutputDirectory::write_epoch(Training& training, const ClassifierOptions& options) const {

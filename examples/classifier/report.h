@@ -13,6 +13,8 @@ class OutputDirectory {
   /// nothing; to resume takes a checkpoint there. Throws IoError.
   explicit OutputDirectory(const std::string& path, bool resume = false);
 
+  /// Whether a run that does not resume replaces one.
+  bool replaces() const { return replaces_; }
   std::string checkpoint() const { return path_ + "/checkpoint.safetensors"; }
   /// After each epoch: metrics, curves and then the checkpoint.
   void write_epoch(Training& training, const ClassifierOptions& options) const;
@@ -21,6 +23,7 @@ class OutputDirectory {
 
  private:
   std::string path_;
+  bool replaces_ = false;
 };
 
 }  // namespace tally::examples

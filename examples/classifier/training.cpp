@@ -1,5 +1,6 @@
 #include <tally/examples/classifier/training.h>
 
+#include <charconv>
 #include <chrono>
 #include <limits>
 
@@ -47,9 +48,18 @@ Batch pick(const Samples& samples, const Tensor& rows, Device device) {
 }
 
 std::string in_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return text;
+  char text[32];  // the fewest digits that say which double it is
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+// What `read` gives, or the way out where the checkpoint is damaged.
+template <class F> auto resumed(F read) {
+  try {
+    return read();
+  } catch (const IoError& error) {
+    const std::string text = error.what();
+    throw IoError("--resume", text.substr(0, text.find('\n')) + "; start without it", {});
+  }
 }
 
 }  // namespace
@@ -150,7 +160,7 @@ void Training::save(const std::string& path) {
 }
 
 void Training::load(const std::string& path) {
-  const nn::Metadata mine = recipe(), theirs = nn::peek_checkpoint(path).notes;
+  const nn::Metadata mine = recipe(), theirs = resumed([&] { return nn::peek_checkpoint(path).notes; });
   std::string differences;
   for (const auto& [name, value] : mine) {
     const auto found = theirs.find(name);
@@ -159,9 +169,9 @@ void Training::load(const std::string& path) {
   }
   if (!differences.empty())
     throw ValueError(
-        "resume",
+        "--resume",
         path + " is of another run" + differences + "; give it that run's options, or start anew without --resume", {});
-  const nn::TrainingState state = nn::load_checkpoint(path, model_, *optimizer_);
+  const nn::TrainingState state = resumed([&] { return nn::load_checkpoint(path, model_, *optimizer_); });
   steps_done_ = state.step;
   generator_ = state.generator;
   history_ = to_history(state.extra);

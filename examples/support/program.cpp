@@ -1,6 +1,8 @@
 #include <tally/examples/support/program.h>
 
+#include <cstdio>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 
 #include <tally/core/error.h>
@@ -15,6 +17,8 @@ int run_program(const char* name, const std::function<void()>& f) {
   };
   try {
     f();
+    if (!std::cout.flush() || std::fflush(stdout) != 0 || std::ferror(stdout))
+      throw std::runtime_error("standard output cannot be written");
     return 0;
   } catch (const std::invalid_argument& error) {
     return report(error, 2);

@@ -174,7 +174,7 @@ TEST_P(TrainingTest, TheOutputDirectoryGetsItsFiles) {
   for (const std::string name :
        {"metrics.csv", "curves.svg", "confusion.svg", "model.safetensors", "checkpoint.safetensors"})
     EXPECT_GT(std::filesystem::file_size(file("deep/er/" + name)), 0u) << name;
-  EXPECT_FALSE(std::filesystem::exists(file("deep/er/.writable")));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(file("deep/er")), {}), 5);
 }
 
 TEST_P(TrainingTest, WhereTheCheckpointIsTheMetricsAreToo) {
@@ -187,6 +187,23 @@ TEST_P(TrainingTest, WhereTheCheckpointIsTheMetricsAreToo) {
   EXPECT_THROW(out.write_epoch(training, o), IoError);
   for (const std::string name : {"metrics.csv", "curves.svg"})
     EXPECT_TRUE(std::filesystem::exists(file("out/" + name))) << name;
+}
+
+TEST_P(TrainingTest, ARunThatIsReplacedIsKnownAndADamagedOneNamesTheWayOut) {
+  const ClassifierOptions o = options();
+  EXPECT_FALSE(OutputDirectory(file("out")).replaces());
+  Training training(o, few(o));
+  training.save(OutputDirectory(file("out")).checkpoint());
+  EXPECT_TRUE(OutputDirectory(file("out")).replaces());
+  EXPECT_FALSE(OutputDirectory(file("out"), true).replaces());
+  const std::string checkpoint = OutputDirectory(file("out")).checkpoint();
+  std::filesystem::resize_file(checkpoint, std::filesystem::file_size(checkpoint) / 2);
+  try {
+    training.load(checkpoint);
+    FAIL();
+  } catch (const IoError& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(testing::StartsWith("--resume: "), HasSubstr("start without it")));
+  }
 }
 
 TEST(OutputDirectory, AFileInTheWayIsSaidAtOnce) {
@@ -214,10 +231,15 @@ TEST(ClassifierOptions, WhatMakesNoSenseIsSaidInOneLine) {
   EXPECT_THAT(refusal({"--batch", "1"}), HasSubstr("batch norm"));
   EXPECT_THAT(refusal({"--batch", "many"}), HasSubstr("many"));
   EXPECT_THAT(refusal({"--epochs", "-3"}), HasSubstr("epochs"));
-  EXPECT_THAT(refusal({"--epochs", "1.5"}), HasSubstr("takes a whole number from 1 up, not 1.5"));
+  EXPECT_THAT(refusal({"--epochs", "1.5"}), HasSubstr("takes a whole number from 1 to 1000000, not 1.5"));
   EXPECT_THAT(refusal({"--data", "fashion-mnist"}), HasSubstr("examples/train.sh"));
   EXPECT_THAT(refusal({"--optimizer", "lion"}), HasSubstr("lion"));
-  EXPECT_THAT(refusal({"--widths", "16,0"}), HasSubstr("widths"));
+  for (const char* widths : {"16,0", "3,,4", "3,", ",3", "", "1000000000", "16 8", "x"})
+    EXPECT_THAT(
+        refusal({"--widths", widths}),
+        HasSubstr(std::string("--widths: takes whole numbers from 1 to 1000000 with commas between, not ") + widths));
+  EXPECT_THAT(refusal({"--seed", "1.5"}), HasSubstr("takes a whole number from 0 up, not 1.5"));
+  EXPECT_THAT(refusal({"--wrong", "3"}), testing::StartsWith("not expected: --wrong 3;"));
   EXPECT_THAT(refusal({"--seed", "-1"}), HasSubstr("seed"));
   EXPECT_THAT(refusal({"--resume"}), HasSubstr("--out"));
   EXPECT_THAT(refusal({"--lr", "0"}), HasSubstr("lr"));
