@@ -80,7 +80,8 @@ bool detail::reads_what_is_written(const Tensor& target, const Tensor& other) {
 
 const Tensor& Tensor::requires_grad_(bool requires_grad, Where where) const {
   if (!is_leaf())
-    throw AutogradError("requires_grad_", describe(*this) + " was made by an op; only a leaf can be asked", where);
+    throw AutogradError("requires_grad_",
+                        describe(*this) + " was made by an op; only a leaf can be asked, as detach() gives one", where);
   if (requires_grad && !is_floating(dtype()))
     throw DTypeError("requires_grad_", describe(*this) + " is not floating and carries no gradient; use .to(float32)",
                      where);

@@ -135,8 +135,10 @@ void Walk::seed(const Tensor& output, const Tensor& cotangent) {
                             "no gradient, or it was made by detach or under no_grad",
                         where_);
   if (!cotangent.defined() && output.numel() != 1)
-    throw AutogradError("backward", describe(output) + " has more than one element: give a cotangent of its shape",
-                        where_);
+    throw AutogradError(
+        "backward",
+        describe(output) + " has not one element: make one of it, as sum does, or give a cotangent of its shape",
+        where_);
   Tensor start =
       cotangent.defined() ? cotangent : ones(output.shape(), {.dtype = output.dtype(), .device = output.device()});
   if (start.shape() != output.shape() || start.dtype() != output.dtype() || start.device() != output.device())

@@ -20,6 +20,29 @@ Options detached(Options options) {
   return options;
 }
 
+// Uninitialised. Errors speak in the name of the factory that was called.
+Tensor make(const char* op, const Shape& shape, Options options, Where where) {
+  for (std::int64_t size : shape)
+    if (size < 0) throw ShapeError(op, to_string(shape) + " has a negative size", where);
+  if (!is_available(options.device))
+    throw DeviceError("device",
+                      kHasCuda ? gpu::describe() + "; use cpu"
+                               : "this build of Tally has no CUDA; use cpu, or build where a CUDA toolkit is",
+                      where);
+  const std::int64_t count = shape.numel();
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<std::size_t>(count), size_of(options.dtype), &bytes))
+    throw ShapeError(op, to_string(shape) + " needs more bytes than 64 bits count", where);
+  Tensor result(Storage::allocate(bytes, options.device), 0, shape, contiguous_strides(shape), options.dtype);
+  return ready(std::move(result), options, where);
+}
+
+Tensor filled(const char* op, const Shape& shape, Number value, const Options& options, Where where) {
+  Tensor result = make(op, shape, detached(options), where);
+  raw::fill(result, value);
+  return ready(std::move(result), options, where);
+}
+
 Tensor from_doubles(const std::vector<double>& values, const Shape& shape, Options options, Where where) {
   Tensor host = empty(shape, {.dtype = options.dtype}, where);
   raw::copy(host, from_bytes(values.data(), float64, shape, cpu, where));
@@ -46,37 +69,20 @@ std::int64_t count_of(Number start, Number end, Number step, Where where) {
 
 }  // namespace
 
-Tensor empty(const Shape& shape, Options options, Where where) {
-  for (std::int64_t size : shape)
-    if (size < 0) throw ShapeError("empty", to_string(shape) + " has a negative size", where);
-  if (!is_available(options.device))
-    throw DeviceError("device",
-                      kHasCuda ? gpu::describe() + "; use cpu"
-                               : "this build of Tally has no CUDA; use cpu, or build where a CUDA toolkit is",
-                      where);
-  const std::int64_t count = shape.numel();
-  std::size_t bytes = 0;
-  if (__builtin_mul_overflow(static_cast<std::size_t>(count), size_of(options.dtype), &bytes))
-    throw ShapeError("empty", to_string(shape) + " needs more bytes than 64 bits count", where);
-  Tensor result(Storage::allocate(bytes, options.device), 0, shape, contiguous_strides(shape), options.dtype);
-  return ready(std::move(result), options, where);
-}
+Tensor empty(const Shape& shape, Options options, Where where) { return make("empty", shape, options, where); }
 
 Tensor full(const Shape& shape, Number value, Options options, Where where) {
-  Tensor result = empty(shape, detached(options), where);
-  raw::fill(result, value);
-  return ready(std::move(result), options, where);
+  return filled("full", shape, value, options, where);
 }
-
-Tensor zeros(const Shape& shape, Options options, Where where) { return full(shape, 0, options, where); }
-Tensor ones(const Shape& shape, Options options, Where where) { return full(shape, 1, options, where); }
+Tensor zeros(const Shape& shape, Options options, Where where) { return filled("zeros", shape, 0, options, where); }
+Tensor ones(const Shape& shape, Options options, Where where) { return filled("ones", shape, 1, options, where); }
 
 Tensor arange(Number start, Number end, Number step, Options options, Where where) {
   const double from = start.as<double>(), by = step.as<double>();
   if (!(by != 0) || !std::isfinite(by)) throw ValueError("arange", "step must be finite and not 0", where);
   const std::int64_t count = count_of(start, end, step, where);
   const bool integer = !start.is_real() && !step.is_real();
-  Tensor result = empty({count}, {.dtype = integer ? int64 : float64}, where);
+  Tensor result = make("arange", {count}, {.dtype = integer ? int64 : float64}, where);
   for (std::int64_t i = 0; i < count; ++i) {
     if (integer)
       result.data<std::int64_t>()[i] = start.as<std::int64_t>() + i * step.as<std::int64_t>();
@@ -89,7 +95,7 @@ Tensor arange(Number start, Number end, Number step, Options options, Where wher
 Tensor arange(std::int64_t end, Where where) { return arange(0, end, 1, {.dtype = int64}, where); }
 
 Tensor linspace(double start, double end, std::int64_t count, Options options, Where where) {
-  const Tensor all = empty({count}, {.dtype = float64}, where);
+  const Tensor all = make("linspace", {count}, {.dtype = float64}, where);
   double* values = all.data<double>();
   const double span = end - start, last = static_cast<double>(std::max<std::int64_t>(count - 1, 1));
   for (std::int64_t i = 0; i < count; ++i) {  // from both ends, so that both are exact
@@ -102,7 +108,7 @@ Tensor linspace(double start, double end, std::int64_t count, Options options, W
 }
 
 Tensor eye(std::int64_t n, Options options, Where where) {
-  const Tensor host = zeros({n, n}, {.dtype = options.dtype}, where);
+  const Tensor host = filled("eye", {n, n}, 0, {.dtype = options.dtype}, where);
   raw::fill(Tensor(host.storage(), 0, {n}, {n + 1}, options.dtype), 1);
   return ready(host.to(options.device, where), options, where);
 }
@@ -144,14 +150,14 @@ void require_floating(const char* op, DType dtype, Where where) {
 
 Tensor rand(const Shape& shape, Options options, Where where) {
   require_floating("rand", options.dtype, where);
-  Tensor result = empty(shape, detached(options), where);
+  Tensor result = make("rand", shape, detached(options), where);
   fill_uniform(result, default_generator());
   return ready(std::move(result), options, where);
 }
 
 Tensor randn(const Shape& shape, Options options, Where where) {
   require_floating("randn", options.dtype, where);
-  Tensor result = empty(shape, detached(options), where);
+  Tensor result = make("randn", shape, detached(options), where);
   fill_normal(result, default_generator());
   return ready(std::move(result), options, where);
 }
@@ -160,7 +166,7 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, Options 
   if (low >= high)
     throw ValueError("randint", "the range from " + std::to_string(low) + " to " + std::to_string(high) + " is empty",
                      where);
-  Tensor host = empty(shape, {.dtype = int64}, where);
+  Tensor host = make("randint", shape, {.dtype = int64}, where);
   const std::uint64_t span = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   const std::uint64_t counter = default_generator().take(4 * host.numel());
   for (std::int64_t i = 0; i < host.numel(); ++i) {

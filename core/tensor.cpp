@@ -15,6 +15,12 @@ const TensorBody& checked(const std::shared_ptr<TensorBody>& body) {
   return *body;
 }
 
+void require_one(const Tensor& x, Where where) {
+  if (x.numel() != 1)
+    throw ShapeError("item", describe(x) + " has not exactly one element; to_vector reads all, select and sum make one",
+                     where);
+}
+
 }  // namespace
 
 void detail::require_defined(const char* op, const Tensor& x, Where where) {
@@ -68,20 +74,23 @@ void* Tensor::raw() const {
 
 void* Tensor::data_as(DType wanted, Where where) const {
   if (dtype() != wanted)
-    throw DTypeError("data", std::string("the tensor is ") + name_of(dtype()) + ", not " + name_of(wanted), where);
+    throw DTypeError("data",
+                     std::string("the tensor is ") + name_of(dtype()) + ", not " + name_of(wanted) +
+                         "; convert it with .to(" + name_of(wanted) + ")",
+                     where);
   return raw();
 }
 
 double Tensor::item_real(Where where) const {
   double value = 0;
-  if (numel() != 1) throw ShapeError("item", describe(*this) + " has not exactly one element", where);
+  require_one(*this, where);
   read_into(&value, float64, where);
   return value;
 }
 
 std::int64_t Tensor::item_integer(Where where) const {
   std::int64_t value = 0;
-  if (numel() != 1) throw ShapeError("item", describe(*this) + " has not exactly one element", where);
+  require_one(*this, where);
   read_into(&value, int64, where);
   return value;
 }

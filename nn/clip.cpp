@@ -5,6 +5,7 @@
 #include <tally/autograd/no_grad.h>
 #include <tally/core/error.h>
 #include <tally/nn/clip_backend.h>
+#include <tally/nn/require_range.h>
 
 namespace tally {
 namespace {
@@ -88,8 +89,8 @@ void detail::throw_not_finite(const char* op, std::int64_t names, std::int64_t p
 Tensor nn::clip_grad_norm_(const NamedTensors& parameters, double max_norm, double norm_type, NonFinite non_finite,
                            Where where) {
   constexpr auto kName = "clip_grad_norm_";
-  if (!(max_norm >= 0)) throw ValueError(kName, "max_norm is " + std::to_string(max_norm), where);
-  if (!(norm_type > 0)) throw ValueError(kName, "the order of the norm is " + std::to_string(norm_type), where);
+  require_range(max_norm >= 0, kName, "max_norm", max_norm, "0 or more", where);
+  require_range(norm_type > 0, kName, "the order of the norm", norm_type, "above 0", where);
   NoGrad guard;
   const std::vector<Tensor> grads = gradients(kName, parameters, where);
   const Tensor some = first_defined(grads);
@@ -121,7 +122,7 @@ Tensor nn::clip_grad_norm_(const NamedTensors& parameters, double max_norm, doub
 }
 
 void nn::clip_grad_value_(const NamedTensors& parameters, double limit, Where where) {
-  if (!(limit >= 0)) throw ValueError("clip_grad_value_", "the limit is " + std::to_string(limit), where);
+  require_range(limit >= 0, "clip_grad_value_", "the limit", limit, "0 or more", where);
   NoGrad guard;
   const std::vector<Tensor> grads = gradients("clip_grad_value_", parameters, where);
   const Tensor some = first_defined(grads);

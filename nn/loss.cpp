@@ -147,7 +147,9 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, const CrossEntr
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, LossReduction reduction, Where where) {
   if (input.shape() != target.shape())
-    throw ShapeError("mse_loss", describe(input) + " and " + describe(target) + " differ in shape", where);
+    throw ShapeError("mse_loss",
+                     describe(input) + " and " + describe(target) + " differ in shape; reshape or squeeze one of them",
+                     where);
   const Tensor losses = square(sub(input, target, where), where);
   if (reduction == LossReduction::none) return losses;
   return reduction == LossReduction::mean ? mean(losses, {}, {}, where) : sum(losses, {}, {}, where);

@@ -7,6 +7,7 @@
 #include <tally/autograd/no_grad.h>
 #include <tally/core/error.h>
 #include <tally/nn/optimizer_update.h>
+#include <tally/nn/require_range.h>
 #include <tally/nn/update.h>
 
 namespace tally::nn {
@@ -17,7 +18,8 @@ void require(const char* name, bool holds, const std::string& what, Where where)
 }
 
 void require_rate(const char* name, double rate, Where where) {
-  require(name, rate >= 0 && std::isfinite(rate), "the learning rate is " + std::to_string(rate), where);
+  tally::detail::require_range(rate >= 0 && std::isfinite(rate), name, "the learning rate", rate,
+                               "finite and not negative", where);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ void check_crc32(File& file, Checksum required, const FileSite& site) {
 }
 
 void check_payload(const Payload& tensor, Where where) {
-  const std::string op = "write_safetensors";
+  const std::string op = "save_safetensors";
   const std::uint64_t element = element_size(tensor.dtype);
   std::uint64_t bytes = 0;
   if (element == 0)
@@ -74,8 +74,7 @@ std::vector<TensorEntry> lay_out(std::vector<Payload>& tensors, Where where) {
   for (const Payload& tensor : tensors) {
     check_payload(tensor, where);
     if (!names.insert(tensor.name).second)
-      throw ValueError("write_safetensors", "the name " + in_quotes(tensor.name) + " is reserved or given twice",
-                       where);
+      throw ValueError("save_safetensors", "the name " + in_quotes(tensor.name) + " is reserved or given twice", where);
     entries.push_back({tensor.name, tensor.dtype, tensor.shape, at, at + tensor.bytes.size()});
     at += tensor.bytes.size();
   }
@@ -105,7 +104,7 @@ const TensorEntry* File::find(std::string_view name) const {
 }
 
 File read_file(const std::string& path, Checksum required, Where where) {
-  const FileSite site{"read_safetensors", path, where};
+  const FileSite site{"load_safetensors", path, where};
   InputFile input(site);
   std::array<std::byte, 8> first{};
   if (input.size() >= first.size()) input.read(first);
@@ -131,7 +130,7 @@ void write_file(const std::string& path, std::vector<Payload> tensors, const Met
   }
   std::string header = render_header(written, entries, where);
   header.resize((header.size() + 7) / 8 * 8, ' ');
-  const FileSite site{"write_safetensors", path, where};
+  const FileSite site{"save_safetensors", path, where};
   if (header.size() > kLargestHeader)
     site.fail("cannot be written: its header would take " + std::to_string(header.size()) + " bytes");
   const std::uint64_t size = header.size();

@@ -195,7 +195,7 @@ std::string render_header(const Metadata& metadata, const std::vector<TensorEntr
   try {
     return render(metadata, entries);
   } catch (const json::exception& error) {
-    throw ValueError("write_safetensors", "a name or a metadata text is not UTF-8: " + printable(error.what()), where);
+    throw ValueError("save_safetensors", "a name or a metadata text is not UTF-8: " + printable(error.what()), where);
   }
 }
 

@@ -119,7 +119,12 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Where w
   detail::require_defined("linear", x, where);
   detail::require_defined("linear", weight, where);
   if (x.dim() == 0 || weight.dim() != 2 || x.size(-1) != weight.size(1))
-    throw ShapeError("linear", "input " + describe(x) + " does not fit weight " + describe(weight), where);
+    throw ShapeError("linear",
+                     "input " + describe(x) + " does not fit weight " + describe(weight) +
+                         (x.dim() > 0 && weight.dim() == 2 ? ": it takes " + std::to_string(weight.size(1)) +
+                                                                 " features, not " + std::to_string(x.size(-1))
+                                                           : ""),
+                     where);
   if (bias.defined() && bias.shape() != Shape{weight.size(0)})
     throw ShapeError("linear", "bias " + describe(bias) + " does not fit weight " + describe(weight), where);
   const DType dtype = common_dtype("linear", x, weight, where);

@@ -122,7 +122,8 @@ TEST_P(Engine, RetainedGraphIsWalkedAgain) {  // B49: t = 1, k = 5t, l1 = k, l2 
 
 TEST_P(Engine, ManyElementsNeedACotangent) {
   const Tensor x = leaf({1, 2});
-  EXPECT_THAT(message_of([&] { (x * 2).backward(); }), AllOf(HasSubstr("float32 [2]"), HasSubstr("cotangent")));
+  EXPECT_THAT(message_of([&] { (x * 2).backward(); }),
+              AllOf(HasSubstr("float32 [2]"), HasSubstr("as sum does, or give a cotangent")));
   (x * 2).backward(tensor({1.0, 10.0}, on()));
   EXPECT_THAT(x.grad().to_vector<float>(), ElementsAre(2, 20));
   EXPECT_THROW((x * 2).backward(ones({1}, on())), AutogradError);

@@ -220,8 +220,14 @@ TEST_P(Tensors, SizesAndDataAreChecked) {
   EXPECT_THAT(message_of<IndexError>([&] { x.size(2); }),
               HasSubstr("dim 2 is out of range for a 2-d tensor (valid: -2 to 1)"));
   EXPECT_THROW(zeros({}, on()).size(0), IndexError);
-  EXPECT_THAT(message_of<DTypeError>([&] { x.data<double>(); }), HasSubstr("the tensor is float32, not float64"));
-  EXPECT_THAT(message_of<ShapeError>([&] { zeros({2, -1}, on()); }), HasSubstr("[2, -1] has a negative size"));
+  EXPECT_THAT(message_of<DTypeError>([&] { x.data<double>(); }),
+              HasSubstr("the tensor is float32, not float64; convert it"));
+  // In the name of what was called.
+  EXPECT_THAT(message_of<ShapeError>([&] { zeros({2, -1}, on()); }), HasSubstr("zeros: [2, -1] has a negative size"));
+  EXPECT_THAT(message_of<ShapeError>([&] { empty({-1}, on()); }), HasSubstr("empty: [-1] has a negative size"));
+  EXPECT_THAT(message_of<ShapeError>([&] { randn({-1}, on()); }), HasSubstr("randn: [-1] has a negative size"));
+  EXPECT_THAT(message_of<ShapeError>([&] { eye(-1, on()); }), HasSubstr("eye: [-1, -1] has a negative size"));
+  EXPECT_THAT(message_of<ShapeError>([&] { linspace(0, 1, -1, on()); }), HasSubstr("linspace: [-1] has a negative"));
   EXPECT_THROW(zeros({INT64_MAX, 2}, on()), ShapeError);
   EXPECT_THROW(zeros({INT64_MAX}, on()), ShapeError) << "more bytes than 64 bits count";
   EXPECT_EQ(zeros({0, INT64_MAX, 2}, on()).numel(), 0);

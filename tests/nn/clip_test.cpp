@@ -106,7 +106,8 @@ TEST_P(ClipTest, OtherOrders) {
   p = with_gradients({{1, -2}, {}, {2}}, float64);
   EXPECT_NEAR(clip_grad_norm_(p, 100, 3).item<double>(), std::cbrt(17), 1e-14);
   EXPECT_THROW(clip_grad_norm_(p, 1, 0), ValueError);
-  EXPECT_THROW(clip_grad_norm_(p, -1), ValueError);
+  EXPECT_THAT(message_of<ValueError>([&] { clip_grad_norm_(p, -1); }),
+              testing::HasSubstr("max_norm is -1; it has to be 0 or more"));
 }
 
 /// (sum of squares of one list, in its order): for at most 128 elements the tree of neighbours.

@@ -168,7 +168,10 @@ TEST(Optimizer, RefusesWhatItCannotUpdate) {
   EXPECT_THROW(SGD({{"w", w}, {"v", w}}, 0.1), ValueError);
   EXPECT_THAT(message_of<ValueError>([] { SGD(NamedTensors(), 0.1); }), HasSubstr("visit()"));
   EXPECT_THROW(SGD({{"w", ones({3})}}, 0.1), ValueError);
-  EXPECT_THROW(SGD({{"w", w}}, -0.1), ValueError);
+  EXPECT_THAT(message_of<ValueError>([&] {
+                SGD({{"w", w}}, -0.1);
+              }),
+              HasSubstr("the learning rate is -0.1; it has to be finite and not negative"));
   EXPECT_THROW(SGD({{"w", w}}, 0.1, {.nesterov = true}), ValueError);
   EXPECT_THROW(Adam({{"w", w}}, 0.1, {.beta1 = 1}), ValueError);
 }
