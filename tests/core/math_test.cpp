@@ -382,7 +382,8 @@ TYPED_TEST(MathTest, LoopsGiveTheSameBits) {
   }
 }
 
-static_assert(math::exp(0.0) == 1 && math::exp(1.0f) == 0x1.5bf0a8p+1f && math::log(1.0f) == 0 && math::pow(2.0, 10.0) == 1024,
+static_assert(math::exp(0.0) == 1 && math::exp(1.0f) == 0x1.5bf0a8p+1f && math::log(1.0f) == 0 &&
+                  math::pow(2.0, 10.0) == 1024,
               "the functions work in constant expressions");
 
 }  // namespace
