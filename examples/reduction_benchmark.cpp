@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tally/core/cuda/device.h>
+#include <tally/examples/support/program.h>
 #include <tally/examples/support/textbook.h>
 #include <tally/tally.h>
 
@@ -78,14 +79,7 @@ void compare(std::int64_t n, Device device) {
               std::abs(examples::naive_sum(x).item<double>() - exact));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc > 1) {
-    const bool help = std::string(argv[1]) == "--help";
-    std::fprintf(help ? stdout : stderr, "usage: reduction_benchmark, without arguments\n");
-    return help ? 0 : 2;
-  }
+void compare_all() {
   const Device device = is_available(cuda) ? cuda : cpu;
   std::printf("sum of float32 on %s\n",
               device == cuda ? gpu::describe().c_str() : (std::to_string(num_threads()) + " CPU threads").c_str());
@@ -98,4 +92,15 @@ int main(int argc, char** argv) {
     std::printf("2^%d elements\n", power);
     compare(std::int64_t{1} << power, device);
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1) {
+    const bool help = std::string(argv[1]) == "--help";
+    std::fprintf(help ? stdout : stderr, "usage: reduction_benchmark, without arguments\n");
+    return help ? 0 : 2;
+  }
+  return examples::run_program("reduction_benchmark", compare_all);
 }

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include <tally/examples/support/program.h>
 #include <tally/examples/support/trace.h>
 
 namespace {
@@ -89,6 +90,5 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  run_named(kAll, op, values);
-  return 0;
+  return examples::run_program("reduction_trace", [&] { run_named(kAll, op, values); });
 }
