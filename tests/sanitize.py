@@ -109,7 +109,8 @@ def verdicts_of(group, output, status, stopped):
         passed = "not closed"
     else:
         passed = "clean" if clean else "reported"
-    words = {"OK": passed, "FAILED": "failed", "SKIPPED": "skipped"}
+    # A process that is killed within a kernel takes the kernels of those with it that share its MPS server.
+    words = {"OK": passed, "FAILED": "unfinished" if stopped else "failed", "SKIPPED": "skipped"}
     verdicts = {}
     for test in group:
         if test.name in ends:
