@@ -16,6 +16,7 @@ function ended() {
   suite = to_come = bad = 0
   running = ""
 }
+/<skipped message=/ && !/"SKIP_/ { status = "fail" }  # could not be started
 /^Note: Google Test filter = / { suite = 1 }
 /\[==========\] Running [0-9]+ tests? from/ { sub(/.*Running /, ""); to_come = $1 }
 /\[ RUN      \] / { running = $NF }
