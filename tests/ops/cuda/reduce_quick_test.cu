@@ -30,9 +30,9 @@ namespace {
 // The op under a name for which there is no quick unit.
 template <class Op> struct Plain : Op {};
 
-enum class Values { ordinary, awkward, mostly_ordinary, tiny, small_integers, there_and_back };
-constexpr Values kValues[] = {Values::ordinary, Values::awkward,        Values::mostly_ordinary,
-                              Values::tiny,     Values::small_integers, Values::there_and_back};
+enum class Values { ordinary, awkward, mostly_ordinary, tiny, subnormal_squares, small_integers, there_and_back };
+constexpr Values kValues[] = {Values::ordinary,          Values::awkward,        Values::mostly_ordinary, Values::tiny,
+                              Values::subnormal_squares, Values::small_integers, Values::there_and_back};
 
 std::vector<float> draw(std::int64_t count, Values values) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -49,6 +49,7 @@ std::vector<float> draw(std::int64_t count, Values values) {
     if (values == Values::awkward && engine() % 100 < 3) x = awkward[engine() % 16];
     if (values == Values::mostly_ordinary && engine() % 1000 < 2) x = awkward[engine() % 8];
     if (values == Values::tiny) x *= 1e-25f;  // squares that float has not
+    if (values == Values::subnormal_squares) x *= 1e-21f;
     if (values == Values::small_integers) x = std::trunc(x);
     if (values == Values::there_and_back) {
       const float significand = 1 + 0x1p-24f * static_cast<float>(engine() >> 8);
@@ -94,12 +95,12 @@ TYPED_TEST_SUITE(ReduceQuick, QuickOps);
 TYPED_TEST(ReduceQuick, HasTheBitsOfTheOpItself) {
   for (const Values values : kValues)
     for (const std::int64_t n :
-         {1, 3, 32, 100, 128, 129, 256, 500, 512, 1000, 1024, 1025, 2048, 7 * 1024 + 36, 19 * 1024})
+         {1, 3, 4, 8, 32, 100, 128, 129, 256, 500, 512, 1000, 1024, 1025, 2048, 7 * 1024 + 36, 19 * 1024})
       for (const std::int64_t lists : {1, 3, 40})
         if (lists * n <= 50000)
           for (const bool columns : {false, true}) this->check(lists, n, columns, values);
   for (const Values values : kValues)
-    for (const std::int64_t n : {4, 33, 100, 130, 1000, 2050}) {
+    for (const std::int64_t n : {4, 8, 33, 100, 130, 1000, 2050}) {
       this->check_slices(7, n, 5, values);
       this->check_slices(1, n, 67, values);
       this->check_slices(n < 40 ? 150 : 2, n, 3, values);
@@ -129,6 +130,38 @@ TEST(ReduceQuickVar, WeightsAreQuotientsRoundedOnce) {
   const std::vector<float> got = mean.to_vector<float>();
   for (std::size_t i = 0; i < got.size(); ++i)
     ASSERT_EQ(got[i], static_cast<float>(b[i]) / static_cast<float>(a[i] + b[i])) << a[i] << " and " << b[i];
+}
+
+// Whether exp of x[i] is math's, to the bit.
+__global__ void compare_exp(const float* x, int count, int* same) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  const std::uint32_t wanted = math::to_bits(math::exp(x[i]));
+  same[i] = math::to_bits(cuda_loops::exp_of_at_most_0(x[i])) == wanted &&
+            (x[i] < -80 || math::to_bits(cuda_loops::raised_exp<0>(x[i])) == wanted);
+}
+
+TEST(ReduceQuickExp, IsMathsOwn) {
+  if (!gpu::available()) GTEST_SKIP() << gpu::describe();
+  std::vector<float> x = {0.0f, -0.0f, -1e-45f, -103.9f, -104, -105, -106, -1e30f, -INFINITY};
+  std::mt19937 engine(5);
+  for (int i = 0; i < 1 << 18; ++i) {
+    const float any = math::bit_cast<float>(static_cast<std::uint32_t>(engine() | 0x80000000u));
+    if (any == any) x.push_back(any);
+    x.push_back(-static_cast<float>(engine() >> 8) * 0x1p-24f * 110);
+  }
+  for (int k = 0; k < 152; ++k) {  // where the power of two changes
+    float near = -static_cast<float>((k + 0.5) * std::log(2.0));
+    for (int i = 0; i < 20; ++i) near = std::nextafter(near, 0.0f);
+    for (int i = 0; i < 40; ++i) x.push_back(near = std::nextafter(near, -200.0f));
+  }
+  const auto count = static_cast<std::int64_t>(x.size());
+  const Tensor on_device = tensor(x, Shape{count}, Device::cuda);
+  const Tensor same = empty({count}, {.dtype = int32, .device = Device::cuda});
+  gpu::launch(compare_exp, {(count + 255) / 256, 256, 0, "compare_exp"}, on_device.data<float>(),
+              static_cast<int>(count), same.data<std::int32_t>());
+  const std::vector<std::int32_t> good = same.to_vector<std::int32_t>();
+  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(good[i]) << std::hexfloat << x[i];
 }
 
 }  // namespace
