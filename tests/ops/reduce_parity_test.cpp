@@ -344,9 +344,10 @@ class ReduceParityCut : public ReduceParity, public testing::WithParamInterface<
 };
 INSTANTIATE_TEST_SUITE_P(, ReduceParityCut,
                          testing::Values(Cut{"one warp", {.warps = 1}}, Cut{"five warps", {.warps = 5}},
-                                         Cut{"one split", {.splits = 1}}, Cut{"three splits", {.splits = 3}},
-                                         Cut{"one block", {.blocks = 1}}, Cut{"three blocks", {.blocks = 3}},
-                                         Cut{"no vectors", {.vectors = false}}, Cut{"no columns", {.columns = false}},
+                                         Cut{"eight warps", {.warps = 8}}, Cut{"one split", {.splits = 1}},
+                                         Cut{"three splits", {.splits = 3}}, Cut{"one block", {.blocks = 1}},
+                                         Cut{"three blocks", {.blocks = 3}}, Cut{"no vectors", {.vectors = false}},
+                                         Cut{"no columns", {.columns = false}},
                                          Cut{"no short rows", {.short_rows = false}},
                                          Cut{"no slabs", {.slabs = false}}),
                          test::CaseName());
@@ -354,6 +355,7 @@ INSTANTIATE_TEST_SUITE_P(, ReduceParityCut,
 TEST_P(ReduceParityCut, GivesTheSameBits) {
   for (const DType t : {float32, bfloat16, int32}) {
     check(twins(t, {19 * 1024 + 5}, {1}, 0, Values::ordinary), 0);
+    check(twins(t, {12 * 1024 + 5}, {1}, 0, Values::ordinary), 0);  // eight warps: some have a pair of tiles
     check(twins(t, {2, 7 * 1024 + 36}, {7 * 1024 + 36, 1}, 0, Values::ordinary), 1);
     check(twins(t, {7 * 1024 + 5, 8}, {8, 1}, 0, Values::ordinary), 0);
     check(twins(t, {3, 100}, {100, 1}, 0, Values::ordinary), 1);
