@@ -1,6 +1,9 @@
 // The kernel for lists of one tile, most of them short: a group of threads has several of them under way.
 #pragma once
 
+#include <type_traits>
+
+#include <tally/ops/reductions.h>
 #include <tally/ops/cuda/reduce_task.cuh>
 
 namespace tally::cuda_loops {
@@ -9,6 +12,12 @@ namespace tally::cuda_loops {
 template <class U, class T> constexpr bool is_slight() {
   return sizeof(T) == 2 && sizeof(typename U::Value) <= 4 && !U::checked && !U::heavy;
 }
+
+/// Whether it is known that the op can fold zeros that nobody has put there: the library's own can.
+template <class Op, class... Ops> constexpr bool is_one_of(const std::variant<Ops...>*) {
+  return (std::is_same_v<Op, Ops> || ...);
+}
+template <class Op> inline constexpr bool bears_zeros = is_one_of<Op>(static_cast<const Reduction*>(nullptr));
 
 /// A thread's elements of a list: kRows of each of kVector neighbouring lanes.
 template <class T, int kRows> using ShortShare = gpu::Held<T, kVector>[kRows];
@@ -166,10 +175,16 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
     for (int u = 0; u < kLists; ++u)
       pivots[u] = gpu::shuffle(convert<C>(gpu::Vector<T, kVector>(loads[u][0])[0]),
                                static_cast<int>(threadIdx.x % kWarp) & ~(group - 1));
-    // Of a list that is not there the values are zeros, and nobody asks for its result.
+    // Of a list that is not there the values are zeros, and nobody asks for its result. A user's op may not bear them.
     const auto fold = [&](auto whole) {
       TALLY_UNROLL
-      for (int u = 0; u < kLists; ++u) v[u] = fold_share<U, whole(), kRows>(task, loads[u], lane, n, pivots[u]);
+      for (int u = 0; u < kLists; ++u) {
+        if constexpr (!bears_zeros<Op>) {
+          v[u] = U::nothing(task.op);
+          if (!exists(u)) continue;
+        }
+        v[u] = fold_share<U, whole(), kRows>(task, loads[u], lane, n, pivots[u]);
+      }
     };
     if (full)
       fold(std::true_type());

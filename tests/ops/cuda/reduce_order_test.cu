@@ -4,6 +4,7 @@
 
 #include <tally/core/cuda/device.h>
 #include <tally/core/raw.h>
+#include <tally/ops/reduce_with.h>
 #include <tally/ops/cuda/reduce.cuh>
 
 namespace tally {
@@ -165,6 +166,28 @@ TEST_F(ReduceOrder, HoweverTheWorkIsCut) {
   check_middle();
   cuda_loops::limits() = {.vectors = false};
   check_middle();
+}
+
+// One that cannot bear an element that nobody put there.
+struct Shares {
+  static constexpr auto name = "shares";
+  template <class C> using Acc = C;
+  template <class C> TALLY_HD C identity() const { return 0; }
+  template <class C> TALLY_HD C lift(C x) const { return 840 / x; }
+  template <class C> TALLY_HD C combine(C a, C b) const { return a + b; }
+  template <class C> TALLY_HD C project(C acc, std::int64_t, C) const { return acc; }
+};
+
+TEST(ReduceOp, IsShownNoElementButItsLists) {
+  if (!gpu::available()) GTEST_SKIP() << gpu::describe();
+  for (const std::int64_t lists : {1, 3, 40})
+    for (const std::int64_t n : {1, 5, 100, 128, 300, 1000, 1024, 1500})
+      for (const int dim : {0, 1}) {
+        const Shape shape = dim == 1 ? Shape{lists, n} : Shape{n, lists};
+        const Tensor x = full(shape, 7, {.dtype = int64, .device = Device::cuda});
+        const std::vector<std::int64_t> wanted(static_cast<std::size_t>(lists), 120 * n);
+        EXPECT_EQ(reduce_with(Shares{}, x, dim).to_vector<std::int64_t>(), wanted) << n;
+      }
 }
 
 }  // namespace
