@@ -36,6 +36,12 @@ class Tensor {
   Tensor() = default;
   /// A handle on a body that exists.
   explicit Tensor(std::shared_ptr<TensorBody> body) : body_(std::move(body)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  /// Makes this handle another's, so it has to have a name: what a function returned would go, and nothing change.
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  void operator=(const Tensor&) && = delete;  // for x.grad() = g write x.set_grad(g)
   /// A view of `storage`: `offset` and `strides` in elements.
   Tensor(std::shared_ptr<Storage> storage, std::int64_t offset, Shape shape, Shape strides, DType dtype);
 
