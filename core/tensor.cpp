@@ -10,8 +10,10 @@
 namespace tally {
 namespace {
 
+constexpr auto kUndefined = "is undefined: assign a tensor to it first; a leaf's grad() is defined after backward";
+
 const TensorBody& checked(const std::shared_ptr<TensorBody>& body) {
-  if (!body) throw ShapeError("tensor", "this tensor is undefined", {});
+  if (!body) throw ShapeError("tensor", std::string("this tensor ") + kUndefined, {});
   return *body;
 }
 
@@ -24,7 +26,7 @@ void require_one(const Tensor& x, Where where) {
 }  // namespace
 
 void detail::require_defined(const char* op, const Tensor& x, Where where) {
-  if (!x.defined()) throw ShapeError(op, "an input is undefined", where);
+  if (!x.defined()) throw ShapeError(op, std::string("an input ") + kUndefined, where);
 }
 
 Tensor::Tensor(std::shared_ptr<Storage> storage, std::int64_t offset, Shape shape, Shape strides, DType dtype)

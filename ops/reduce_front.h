@@ -11,6 +11,7 @@
 
 #include <tally/autograd/record.h>
 #include <tally/core/error.h>
+#include <tally/core/require.h>
 #include <tally/ops/operators.h>
 #include <tally/ops/reduce_backend.h>
 #include <tally/ops/results.h>
@@ -73,12 +74,14 @@ Tensor over_count(const Tensor& grad, std::int64_t n);
 template <class K>
 std::vector<Tensor> reduce_front(const K& kernels, const Tensor& x, const Dims& dims, KeepDim keep, Want want,
                                  const char* called, Where where) {
-  if (!x.defined()) throw ShapeError(called, "the input is undefined", where);
+  require_defined(called, x, where);
   const ReduceTraits traits = kernels.traits(x.dtype());
   if (!traits.accepts) throw DTypeError(called, describe(x) + " is not floating; use .to(float32)", where);
   const ReducePlan plan = plan_reduction(called, x, dims, keep, where);
   if (plan.lists.length() == 0 && traits.needs_elements)
-    throw ShapeError(called, describe(x) + " has no elements along the reduced dims, and nothing has no extreme",
+    throw ShapeError(called,
+                     describe(x) + " has no elements along the reduced dims, and " + called +
+                         " of none has no value; test numel() first, or reduce other dims",
                      where);
 
   const bool records = traits.differentiable && grad_enabled() && x.requires_grad();
@@ -95,8 +98,9 @@ std::vector<Tensor> reduce_front(const K& kernels, const Tensor& x, const Dims& 
   std::vector<Tensor> values;
   if (want.first) values.push_back(call.first);
   if (want.second) values.push_back(call.second);
-  const auto backward = [kernels, plan, want, x_shape = x.shape()](const std::vector<Tensor>& grads, const Tensor& x,
-                                                                   const Tensor& accumulators, const Tensor& y) {
+  const auto backward = [kernels, plan, want, x_shape = x.shape()](const std::vector<Tensor>& grads,
+                                                                   const Tensor& kept_x, const Tensor& accumulators,
+                                                                   const Tensor& y) {
     const auto spread = [&](const Tensor& grad) { return expand(reshape(grad, plan.kept_shape), x_shape); };
     const auto by_count = [&](const Tensor& grad) { return spread(over_count(grad, plan.lists.length())); };
     Tensor gx;
@@ -106,11 +110,11 @@ std::vector<Tensor> reduce_front(const K& kernels, const Tensor& x, const Dims& 
       else if (kernels.spread() == Spread::mean)
         gx = by_count(grads[0]);
       else if (!grad_enabled())
-        gx = fused_gradient(kernels, plan, x_shape, x, accumulators, grads[0]);
+        gx = fused_gradient(kernels, plan, x_shape, kept_x, accumulators, grads[0]);
       else
         gx = kernels.recorded(
-            x, reshape(y, plan.kept_shape), reshape(grads[0], plan.kept_shape), plan.lists.length(),
-            [&](const Tensor& grad) { return fused_gradient(kernels, plan, x_shape, x, accumulators, grad); });
+            kept_x, reshape(y, plan.kept_shape), reshape(grads[0], plan.kept_shape), plan.lists.length(),
+            [&](const Tensor& grad) { return fused_gradient(kernels, plan, x_shape, kept_x, accumulators, grad); });
     }
     // A floating second result is the mean.
     if (want.second && is_floating(grads.back().dtype()))

@@ -34,7 +34,10 @@ struct Rows {
       if (!goes || keep.value) shape.push_back(goes ? 1 : x.shape()[d]);
     }
     if (length == 0)
-      throw ShapeError(op, describe(x) + " has no elements along the reduced dims, and nothing has no rank", where);
+      throw ShapeError(op,
+                       describe(x) + " has no elements along the reduced dims, and " + op +
+                           " of none has no value; test numel() first, or reduce other dims",
+                       where);
     order.insert(order.end(), last.begin(), last.end());
     kept.push_back(length);
     rows = reshape(x.dim() > 0 ? permute(x, order, where) : x, kept, where);
