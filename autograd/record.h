@@ -27,7 +27,7 @@ class InputList {
  public:
   /// One of them.
   struct Ref {
-    Ref(const Tensor& tensor) : tensor(&tensor) {}  // NOLINT: a tensor is an input
+    Ref(const Tensor& input) : tensor(&input) {}  // NOLINT: a tensor is an input
     const Tensor* tensor;
   };
   InputList(std::initializer_list<Ref> inputs) : size_(inputs.size()) { refs_ = std::data(inputs); }  // for one call
@@ -52,8 +52,8 @@ inline constexpr OutputTag output{};
 
 /// One thing in `saving`: a tensor, or a result of the op.
 struct SavedArgument {
-  SavedArgument(const Tensor& tensor) : tensor(&tensor) {}  // NOLINT
-  SavedArgument(OutputTag tag) : output(tag.index) {}       // NOLINT
+  SavedArgument(const Tensor& kept) : tensor(&kept) {}  // NOLINT
+  SavedArgument(OutputTag tag) : output(tag.index) {}   // NOLINT
   const Tensor* tensor = nullptr;
   int output = -1;
 };
@@ -97,7 +97,7 @@ template <class F, class Grad, std::size_t N> constexpr bool check_closure() {
 
 /// Grad is Tensor where the closure takes the gradient of one result, else std::vector<Tensor>.
 template <class F, class Grad, std::size_t N> struct OpNode final : Node {
-  OpNode(const char* name, Where where, F f) : Node(name, where), closure(std::move(f)) {}
+  OpNode(const char* op, Where line, F f) : Node(op, line), closure(std::move(f)) {}
 
   std::vector<Tensor> backward(const std::vector<Tensor>& grads) override {
     return call(grads, std::make_index_sequence<N>{});

@@ -60,8 +60,8 @@ inline constexpr KeepDim keepdim{true};
 struct Correction {
   /// n - value is computed in double and rounded once.
   template <class T>
-  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) explicit constexpr Correction(T value)
-      : value(static_cast<double>(value)) {}
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) explicit constexpr Correction(T correction)
+      : value(static_cast<double>(correction)) {}
   double value;
 };
 /// The two that have names.

@@ -14,14 +14,7 @@ namespace tally {
 enum class DType : std::uint8_t { float32, float64, float16, bfloat16, int64, int32, uint8, boolean };
 
 /// Short names: zeros({3}, {.dtype = float64}).
-inline constexpr DType float32 = DType::float32;
-inline constexpr DType float64 = DType::float64;
-inline constexpr DType float16 = DType::float16;
-inline constexpr DType bfloat16 = DType::bfloat16;
-inline constexpr DType int64 = DType::int64;
-inline constexpr DType int32 = DType::int32;
-inline constexpr DType uint8 = DType::uint8;
-inline constexpr DType boolean = DType::boolean;
+using enum DType;
 
 /// A type as a value, for visit().
 template <class T> struct TypeTag {

@@ -17,7 +17,7 @@ void require_room(std::size_t count) {
 
 Shape::Shape(const std::int64_t* sizes, std::size_t count) {
   require_room(count);
-  std::copy_n(sizes, count, sizes_.begin());
+  std::copy_n(sizes, count, sizes_);
   rank_ = static_cast<int>(count);
 }
 
@@ -25,13 +25,13 @@ void Shape::push_back(std::int64_t size) { insert(rank_, size); }
 
 void Shape::insert(int position, std::int64_t size) {
   require_room(static_cast<std::size_t>(rank_) + 1);
-  std::move_backward(sizes_.begin() + position, sizes_.begin() + rank_, sizes_.begin() + rank_ + 1);
+  std::move_backward(sizes_ + position, sizes_ + rank_, sizes_ + rank_ + 1);
   sizes_[position] = size;
   ++rank_;
 }
 
 void Shape::erase(int position) {
-  std::move(sizes_.begin() + position + 1, sizes_.begin() + rank_, sizes_.begin() + position);
+  std::move(sizes_ + position + 1, sizes_ + rank_, sizes_ + position);
   --rank_;
 }
 

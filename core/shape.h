@@ -1,7 +1,6 @@
 // The extents of a tensor, outermost first. Held inline: no allocation per tensor.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -29,8 +28,8 @@ class Shape {
   bool empty() const { return rank_ == 0; }
   std::int64_t operator[](int i) const { return sizes_[i]; }
   std::int64_t& operator[](int i) { return sizes_[i]; }
-  const std::int64_t* begin() const { return sizes_.data(); }
-  const std::int64_t* end() const { return sizes_.data() + rank_; }
+  const std::int64_t* begin() const { return sizes_; }
+  const std::int64_t* end() const { return sizes_ + rank_; }
   /// At the end, before `position`, and without it. ShapeError beyond kMaxDims.
   void push_back(std::int64_t size);
   void insert(int position, std::int64_t size);
@@ -48,7 +47,7 @@ class Shape {
   }
 
  private:
-  std::array<std::int64_t, kMaxDims> sizes_{};
+  std::int64_t sizes_[kMaxDims] = {};
   int rank_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include <tally/core/hd.h>
@@ -12,13 +13,15 @@ namespace tally {
 
 /// N operands. Plain data, so a kernel takes it by value. Strides in elements.
 template <int N> struct Strided {
+  static constexpr std::size_t kOperands = N;
+
   int rank = 0;  // after merging; 0 for one element
   std::int64_t count = 1;
   std::int64_t sizes[kMaxDims] = {};
-  std::int64_t strides[N][kMaxDims] = {};
+  std::int64_t strides[kOperands][kMaxDims] = {};
 
   Strided() = default;
-  Strided(const Shape& shape, const std::array<const Shape*, N>& operand_strides) {
+  Strided(const Shape& shape, const std::array<const Shape*, kOperands>& operand_strides) {
     for (int d = 0; d < shape.size(); ++d) {
       count *= shape[d];
       if (shape[d] == 1) continue;
@@ -33,7 +36,7 @@ template <int N> struct Strided {
   }
 
   /// Offsets of element i of the row-major order.
-  TALLY_HD void offsets(std::int64_t i, std::int64_t (&offset)[N]) const {
+  TALLY_HD void offsets(std::int64_t i, std::int64_t (&offset)[kOperands]) const {
     for (int k = 0; k < N; ++k) offset[k] = 0;
     for (int d = rank - 1; d > 0; --d) {
       const std::int64_t next = i / sizes[d];
@@ -61,7 +64,7 @@ template <int N> struct Strided {
 template <int N, class F> void for_each_run(const Strided<N>& walk, std::int64_t begin, std::int64_t end, F&& f) {
   const std::int64_t inner = walk.inner();
   while (begin < end) {
-    std::int64_t offset[N];
+    std::int64_t offset[Strided<N>::kOperands];
     walk.offsets(begin, offset);
     const std::int64_t left = inner - begin % inner;
     const std::int64_t length = left < end - begin ? left : end - begin;

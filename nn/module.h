@@ -56,7 +56,9 @@ class Visitor {
   // For a module's `visit`. A tensor that is not there (no bias) is passed over.
   void parameter(const std::string& name, Tensor& tensor) { found(Kind::parameter, name, tensor); }
   void buffer(const std::string& name, Tensor& tensor) { found(Kind::buffer, name, tensor); }
-  template <Module M> void module(const std::string& name, M& part) {
+  template <class M>
+  requires Module<std::remove_const_t<M>>
+  void module(const std::string& name, M& part) {
     const std::size_t length = prefix_.size();
     prefix_ += name + ".";
     walk(part);
@@ -64,10 +66,18 @@ class Visitor {
   }
 
   /// The module's flag, then its `visit`, where it has them.
-  template <Module M> void walk(M& module) {
-    if constexpr (requires { module.training = true; })
+  template <class M>
+  requires Module<std::remove_const_t<M>>
+  void walk(M& module) {
+    using Own = std::remove_const_t<M>;
+    constexpr bool has_flag = requires(Own & own) { own.training = true; };
+    constexpr bool has_visit = requires(Own & own, Visitor & visitor) { own.visit(visitor); };
+    static_assert(!std::is_const_v<M> || !(has_flag || has_visit),
+                  "a const module cannot be walked, since its visit() hands out its tensors to be changed: give the "
+                  "module itself (Net& instead of const Net&)");
+    if constexpr (!std::is_const_v<M> && has_flag)
       if (on_flag_) on_flag_(module.training);
-    if constexpr (requires { module.visit(*this); }) module.visit(*this);
+    if constexpr (!std::is_const_v<M> && has_visit) module.visit(*this);
   }
 
  private:
@@ -84,17 +94,18 @@ class Visitor {
 class ModuleRef {
  public:
   template <class M>
-  requires(Module<std::remove_reference_t<M>> && !std::is_same_v<std::remove_cvref_t<M>, ModuleRef>)
+  requires(Module<std::remove_cvref_t<M>> && !std::is_same_v<std::remove_cvref_t<M>, ModuleRef>)
       ModuleRef(M&& module)  // NOLINT: the point of the class
-      : module_(&module),
-        walk_([](void* module, Visitor& visitor) { visitor.walk(*static_cast<std::remove_reference_t<M>*>(module)); }) {
-  }
+      : module_(&module), walk_([](const void* of, Visitor& visitor) {
+          using Given = std::remove_reference_t<M>;
+          visitor.walk(*static_cast<Given*>(const_cast<void*>(of)));
+        }) {}
   /// Walks the module it stands for.
   void visit(Visitor& visitor) const { walk_(module_, visitor); }
 
  private:
-  void* module_;
-  void (*walk_)(void* module, Visitor& visitor);
+  const void* module_;
+  void (*walk_)(const void* of, Visitor& visitor);
 };
 
 /// In the order of the visit; the tensors are the module's own.

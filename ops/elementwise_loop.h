@@ -14,8 +14,8 @@ namespace tally::detail {
 /// One input of a loop: a tensor that broadcasts to the result, or a number.
 struct Input {
   Input() = default;
-  Input(const Tensor& tensor) : tensor(&tensor) {}  // NOLINT
-  Input(Number number) : number(number) {}          // NOLINT
+  Input(const Tensor& x) : tensor(&x) {}  // NOLINT
+  Input(Number x) : number(x) {}          // NOLINT
   const Tensor* tensor = nullptr;
   Number number = 0;
 };

@@ -9,7 +9,7 @@ namespace tally {
 /// A tensor in an operator, with the line the operator stands on: an operator takes no further argument.
 class Located {
  public:
-  Located(const Tensor& tensor, Where where = Where::here()) : tensor(tensor), where(where) {}  // NOLINT
+  Located(const Tensor& x, Where line = Where::here()) : tensor(x), where(line) {}  // NOLINT
   const Tensor& tensor;
   Where where;
 };

@@ -205,11 +205,11 @@ template <class Op, class C> struct Slope {
   /// d result / d x for element i of a list of n.
   TALLY_HD static C at(const Op& op, C x, std::int64_t i, const Acc& acc, std::int64_t n, C pivot) {
     if constexpr (from_acc)
-      return op.derivative(acc, n, pivot);
+      return static_cast<C>(op.derivative(acc, n, pivot));
     else if constexpr (from_x)
-      return op.derivative(x, acc, n, pivot);
+      return static_cast<C>(op.derivative(x, acc, n, pivot));
     else
-      return op.derivative(x, i, acc, n, pivot);
+      return static_cast<C>(op.derivative(x, i, acc, n, pivot));
   }
 };
 

@@ -38,7 +38,7 @@ template <Real T> TALLY_HD constexpr T sigmoid(T x) {
   const bool negative = x < 0;
   const T quotient = select(negative, e, T{1}) / sum;
   const T remainder = select(negative, e_lost, T{0}) - quotient * sum_lost;
-  return quotient + remainder * (T{1.457} - T{0.5} * sum);  // 1 / sum to 5 % is enough here
+  return quotient + remainder * (T(1.457) - T{0.5} * sum);  // 1 / sum to 5 % is enough here
 }
 
 /// log(1 + e^x), error below 1.8 ulp, by the form that neither overflows nor cancels.

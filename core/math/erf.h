@@ -39,7 +39,7 @@ template <Real T> TALLY_HD constexpr T erf(T x) {
   const T a = abs(x);
   const T small = a + a * detail::erf_tail(a * a);
   const T large = 1 - exp(detail::log_erfc(select(kOneFrom < a, kOneFrom, a)));
-  return copysign(select(a < T{0.9}, small, large), x);
+  return copysign(select(a < T(0.9), small, large), x);
 }
 
 }  // namespace tally::math::inline TALLY_MATH_ISA

@@ -15,8 +15,8 @@ template <class C> struct Source {
   Reader<C> read;
   bool direct;  // the elements are C
 
-  Source(const void* data, DType dtype)
-      : data(static_cast<const std::byte*>(data)),
+  Source(const void* from, DType dtype)
+      : data(static_cast<const std::byte*>(from)),
         size(static_cast<std::int64_t>(size_of(dtype))),
         read(reader<C>(dtype)),
         direct(dtype == dtype_of<C>()) {}

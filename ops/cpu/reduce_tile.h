@@ -9,7 +9,8 @@
 namespace tally::cpu_loops {
 
 /// Whether the op has a lane of its own.
-template <class Op, class C> inline constexpr bool kOwnLane = requires(const Op& op, const C (&x)[kPerLane]) {
+template <class Op, class C>
+concept HasOwnLane = requires(const Op& op, const C (&x)[kPerLane]) {
   op.lane(x, 1, std::int64_t{}, C{});
 };
 
@@ -28,7 +29,7 @@ typename Op::template Acc<C> tile(const Op& op, const C* x, int count, std::int6
   using F = Fold<Op, C>;
   typename F::Acc acc[kLanes];
   const int lanes = std::min(count, kLanes);
-  if constexpr (kOwnLane<Op, C>) {
+  if constexpr (HasOwnLane<Op, C>) {
     for (int l = 0; l < lanes; ++l) {
       C lane[kPerLane] = {};
       const int length = (count - l + kLanes - 1) / kLanes;
@@ -71,7 +72,7 @@ void tile_columns(const Op& op, const Columns<C>& job, typename Op::template Acc
   };
   const auto lane_at = [&](int l) { return lanes + static_cast<std::int64_t>(l) * width; };
   const int used = std::min(job.count, kLanes);
-  if constexpr (kOwnLane<Op, C>) {
+  if constexpr (HasOwnLane<Op, C>) {
     for (int l = 0; l < used; ++l) {
       const int length = (job.count - l + kLanes - 1) / kLanes;
       const C* row_of[kPerLane];

@@ -1,18 +1,14 @@
-// What the compiler says to a struct or a closure that the library cannot use: one error each, with the sentence that
-// stands in its comment. compile_errors.cmake compiles this file with and without FAULTS.
+// What the compiler says to a struct, a closure or a module that the library cannot use: one error each, with the
+// sentence that stands in its comment. compile_errors.cmake compiles this file with and without FAULTS.
 #include <string>
 
-#include <tally/autograd/gradcheck.h>
-#include <tally/autograd/record.h>
-#include <tally/ops/binary.h>
 #include <tally/ops/binary_ops.h>
-#include <tally/ops/elementwise.h>
-#include <tally/ops/operators.h>
 #include <tally/ops/reductions.h>
-#include <tally/ops/unary.h>
 #include <tally/ops/unary_ops.h>
-#include <tally/ops/verify.h>
-#include <tally/ops/where.h>
+#include <tally/tally.h>
+#if __has_include(<gmock/gmock.h>)
+#include <tally/autograd/gtest.h>
+#endif
 
 using namespace tally;
 
@@ -51,6 +47,12 @@ struct DoubleTotal final : Total {  // not of templates, and nothing can be deri
 struct Map : Named {
   template <class C> TALLY_HD C f(C x) const { return x * x; }
 };
+struct EveryFunction : Named {
+  template <class C> TALLY_HD C f(C x) const {
+    return math::tanh(x) + math::sigmoid(x) + math::softplus(x) + math::erf(x) + math::exp(x) + math::expm1(x) +
+           math::log(x) + math::log1p(x) + math::sqrt(x) + math::sin(x) + math::cos(x) + math::pow(x, math::abs(x));
+  }
+};
 struct Zip : Named {
   template <class C> TALLY_HD C f(C a, C b) const { return a * b; }
 };
@@ -66,6 +68,17 @@ struct ZipWithAll : Zip {
   template <class A, class B> TALLY_HD A db(const A& a, const B&) const { return a; }
 };
 
+struct Net {
+  nn::Linear hidden{2, 3};
+  const nn::ReLU activation{};
+  bool training = true;
+  Tensor operator()(const Tensor& x) { return activation(hidden(x)); }
+  void visit(nn::Visitor& visitor) {
+    visitor.module("hidden", hidden);
+    visitor.module("activation", activation);
+  }
+};
+
 Tensor op(const Tensor& x, Where) { return x; }
 void fine(const Tensor& x) {
   gradcheck([](const Tensor& one) { return op(one, Where::here()); }, {x});
@@ -74,12 +87,20 @@ void fine(const Tensor& x) {
   reduce_with(DoubleTotal(), x);
   verify_op(TotalWithAll());
   map(Map(), x);
+  map(EveryFunction(), x);
   map(MapWithAll(), x);
   zip(Zip(), x, 2);
   zip(ZipWithAll(), x, x);
   record("one", {x}, x, saving(x), [](const Tensor& grad, const Tensor&) { return std::vector{grad}; });
   record("two", {x}, std::vector{x, x}, saving(x),
          [](const std::vector<Tensor>& grads, const Tensor&) { return std::vector{grads[1]}; });
+  Net net;
+  nn::parameters(net);
+  nn::Sequential model(net, nn::Dropout(0.5), nn::ReLU());
+  nn::to(model, float64);
+  nn::to(nn::Linear(2, 3), float64);
+  const auto identity = [](const Tensor& one) { return one; };
+  nn::to(identity, float64);
 }
 
 // Nor to the library's own.
@@ -174,6 +195,14 @@ struct UnverifiedDerivative : Total {
   template <class C> TALLY_HD C derivative() const { return 1; }
 };
 
+struct PartsConst : Net {
+  const nn::Linear last{3, 1};
+  void visit(nn::Visitor& visitor) {
+    // says: a const module cannot be walked
+    visitor.module("last", last);
+  }
+};
+
 // says: an elementwise op needs a name
 struct NamelessMap {
   template <class C> TALLY_HD C f(C x) const { return x; }
@@ -265,6 +294,14 @@ void faults(const Tensor& x) {
   zip(PartialNotConst(), x, x);
   zip(ReadsOfAnotherKind(), x, x);
   zip(RecordedOfOneType(), x, x);
+  const Net net;
+  // says: a const module cannot be walked
+  nn::to(net, cpu);
+  const nn::Sequential model{};
+  // says: a const module cannot be walked
+  nn::parameters(model);
+  // says: deleted
+  x.grad() = x;
   // says: put it into a lambda, such as
   gradcheck(op, {x});
   // says: the function has to return a Tensor

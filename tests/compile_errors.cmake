@@ -1,11 +1,14 @@
-# Compiles compile_errors.cpp: without its faults nothing is said, with them just what its comments announce.
-set(compile ${CXX} -std=c++20 -fsyntax-only -I${INCLUDES} ${SOURCE})
+# Compiles compile_errors.cpp: without its faults nothing is said, whatever warnings a user asks for, with them just
+# what its comments announce.
+set(compile ${CXX} -std=c++20 -fsyntax-only -I${BUILD}/include -I${BUILD}/umbrella ${SOURCE})
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wfloat-conversion -Wold-style-cast
+    -Wnon-virtual-dtor -Woverloaded-virtual)
 execute_process(COMMAND ${CXX} --version OUTPUT_VARIABLE version)
 if(version MATCHES "clang")
   list(APPEND compile -ferror-limit=0)
 endif()
-execute_process(COMMAND ${compile} RESULT_VARIABLE failed ERROR_VARIABLE said)
-if(failed)
+execute_process(COMMAND ${compile} ${warnings} RESULT_VARIABLE failed ERROR_VARIABLE said)
+if(failed OR said)
   message(FATAL_ERROR "Without its faults it does not compile:\n${said}")
 endif()
 execute_process(COMMAND ${compile} -DFAULTS ERROR_VARIABLE said)
