@@ -1,7 +1,10 @@
 # ctest's report, counted by test: an entry is a suite of GoogleTest, whose own lines say what became of each test in it,
-# or one test. Prints "PASSED FAILED SKIPPED", then a line for each that failed.
+# or one test. Prints "PASSED FAILED SKIPPED", then a line for each that failed and for each reason to skip.
 
 function fail(what, number) { failed += number; bad += number; names = names what "\n" }
+function because(reason) {
+  if (!count[reason]++) reasons[++distinct] = reason
+}
 function ended() {
   sub(/.*\] /, "")
   running = ""
@@ -14,7 +17,16 @@ function ended() {
   entry = part[2]
   status = /status="run"/ ? "run" : /status="fail"/ ? "fail" : "notrun"
   suite = to_come = bad = 0
-  running = ""
+  running = why = ""
+}
+reason_follows {  # where GoogleTest stands before it
+  if (suite) because($0)
+  else why = $0
+}
+{ reason_follows = /:[0-9]+: Skipped$/ }
+/^\t*<system-out>/ {  # that of an entry that is one test: what it says first
+  why = $0
+  gsub(/^\t*<system-out>|: Skipped$|<\/system-out>$/, "", why)
 }
 /<skipped message=/ && !/"SKIP_/ { status = "fail" }  # could not be started
 /^Note: Google Test filter = / { suite = 1 }
@@ -26,7 +38,7 @@ function ended() {
 /<\/testcase>/ {
   if (!suite) {
     if (status == "run") passed++
-    else if (status == "notrun") skipped++
+    else if (status == "notrun") { skipped++; because(why) }
     else fail(entry, 1)
     next
   }
@@ -34,4 +46,7 @@ function ended() {
   if (to_come > 0) fail(entry ": " to_come " more did not run", to_come)
   if (status == "fail" && !bad) fail(entry ": failed after its tests", 1)
 }
-END { printf "%d %d %d\n%s", passed, failed, skipped, names }
+END {
+  printf "%d %d %d\n%s", passed, failed, skipped, names
+  for (i = 1; i <= distinct; ++i) printf "  skipped %d %s\n", count[reasons[i]], reasons[i]
+}

@@ -31,14 +31,12 @@ for preset in "${presets[@]}"; do
   ctest --preset "$preset" --output-junit "$report" --test-output-size-passed 10000000 --test-output-size-failed 10000000 \
     >"build/$preset/test.log" 2>&1 || true
   [ -s "$report" ] || { tail -n 40 "build/$preset/test.log"; echo "The tests of $preset did not run"; exit 1; }
-  { read -r good bad out; names=$(cat); } < <(awk -f tests/report.awk "$report")
+  { read -r good bad out; lines=$(cat); } < <(awk -f tests/report.awk "$report")
   [ $((good + bad + out)) -gt 0 ] || { echo "No test of $preset ran"; exit 1; }
   if [ "$bad" -gt 0 ]; then
     grep -vE '^ *[0-9]+/[0-9]+ Test.*(Passed|Skipped)|\(Skipped\)$|^ *Start +[0-9]+:|\[ +(OK|RUN|SKIPPED) +\]' "build/$preset/test.log" | tail -n 150
-    printf '%s\n' "$names"
   fi
-  # Why tests were skipped, each reason once.
-  grep -hA1 ': Skipped$' "$report" | grep -vE ': Skipped$|^--$' | sort | uniq -c | sed 's/^ */  skipped /' || true
+  [ -z "$lines" ] || printf '%s\n' "$lines"  # what failed, and why others were skipped
   echo "ran in $((SECONDS - started)) s: $good passed, $bad failed, $out skipped"
   passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + out))
 done
