@@ -237,14 +237,14 @@ template <class Op> bool columns(const TileColumns<typename Op::C>& job) {
   int r = 1;
   for (; r + kRows <= job.count; r += kRows) some(r, std::integral_constant<int, kRows>());
   for (; r < job.count; ++r) some(r, std::integral_constant<int, 1>());
-  if (any<Whole<C>>(bad)) return false;
+  bool all = true;
   for (int i = 0; i < job.width; ++i) {
     const std::int64_t one = number[i / W][i % W];
     const C value = Op::kPlaces ? job.x[job.rows[one] + i] : best[i / W][i % W];
-    if (Op::kZerosAreOrdered && value == 0) return false;
     job.out[i] = {value, C(0), one};
+    all &= job.done[i] = !bad[i % W] && !(Op::kZerosAreOrdered && value == 0);
   }
-  return true;
+  return all;
 }
 
 /// How many are not zero; NaN is not.
@@ -272,7 +272,10 @@ template <class C> bool nonzero_columns(const TileColumns<C>& job) {
     const C* x = job.x + job.rows[r];
     for (int v = 0; v * W < job.width; ++v) number[v] -= load_part(x + W * v, job.width - W * v, C(0)) != 0;
   }
-  for (int i = 0; i < job.width; ++i) job.out[i].number = number[i / W][i % W];
+  for (int i = 0; i < job.width; ++i) {
+    job.out[i].number = number[i / W][i % W];
+    job.done[i] = true;
+  }
   return true;
 }
 

@@ -30,7 +30,13 @@ template <class C> struct BadPlaces {
   Mask<C> bad{};
   TALLY_INLINE void unless(Mask<C> good) { bad |= ~good; }
   TALLY_INLINE void add(const BadPlaces& other) { bad |= other.bad; }
+  TALLY_INLINE Mask<C> places(Vec<C>) const { return bad; }
   TALLY_INLINE bool any(Vec<C>) const { return cpu_vector::any<Whole<C>>(bad); }
+};
+/// Nothing is looked at on the way.
+template <class C> struct Unwatched {
+  TALLY_INLINE void add(const Unwatched&) {}
+  TALLY_INLINE bool any(Vec<C>) const { return false; }
 };
 /// The same from the least magnitude on the way, which Op::kLow bounds, and from what has come of it all: no infinity
 /// ends in a number.
@@ -38,9 +44,8 @@ template <class C, class Op> struct LeastMagnitude {
   Vec<C> least = splat(C(__builtin_inf()));
   TALLY_INLINE void see(Vec<C> x) { least = smaller_magnitude<C>(x, least); }
   TALLY_INLINE void add(const LeastMagnitude& other) { see(other.least); }
-  TALLY_INLINE bool any(Vec<C> end) const {
-    return cpu_vector::any<Whole<C>>(~((least >= Op::kLow) & (abs<C>(end) < C(__builtin_inf()))));
-  }
+  TALLY_INLINE Mask<C> places(Vec<C> end) const { return ~((least >= Op::kLow) & (abs<C>(end) < C(__builtin_inf()))); }
+  TALLY_INLINE bool any(Vec<C> end) const { return cpu_vector::any<Whole<C>>(places(end)); }
 };
 
 /// sum, and with Magnitude the norm of order 1.
@@ -93,32 +98,22 @@ template <class T> struct PackedSquares {
   }
 };
 
-/// Factors as they are: where no product on the way leaves the normal numbers.
+/// Factors as they are. That a product on the way has left the normal numbers the processor notes (underflow.h), or it
+/// shows at the end.
 template <class T> struct PlainProduct {
   using C = T;
   using Acc = Packed<C, 1>;
-  using Bad = LeastMagnitude<C, PlainProduct>;
+  using Bad = Unwatched<C>;
   static constexpr bool kCounts = false, kLong = false;
-  // What is below the normal numbers may round up to the least of them.
-  static constexpr C kLow = sizeof(C) == 4 ? C(0x1p-125) : C(0x1p-1021);
+  static constexpr int kFactors = sizeof(C) == 4 ? 32 : 512;  // whose product seldom leaves the range
   static C pad(C) { return C(1); }
   TALLY_INLINE static Acc nothing() { return {splat(C(1))}; }
-  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Bad& bad) {
+  TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Bad&) {
     Vec<C> product = get(0);
-    if (rows == 1) return {product};
-    Bad some;  // a chain of its own: lanes need not wait for each other
-    steps(1, rows, [&](int j) TALLY_LAMBDA {
-      product *= get(j);
-      some.see(product);
-    });
-    bad.add(some);
+    steps(1, rows, [&](int j) TALLY_LAMBDA { product *= get(j); });
     return {product};
   }
-  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Bad& bad) {
-    const Vec<C> product = a.f[0] * b.f[0];
-    bad.see(product);
-    return {product};
-  }
+  TALLY_INLINE static Acc combine(const Acc& a, const Acc& b, const Weight<C>&, Bad&) { return {a.f[0] * b.f[0]}; }
 };
 
 /// A number, and as an integer in the second field's bits the exponent of the power of two that it is short of. Lanes
@@ -135,12 +130,19 @@ template <class T> struct PackedProduct {
   static constexpr C kNormal = sizeof(C) == 4 ? C(0x1p-126) : C(0x1p-1022), kInfinity = __builtin_inf();
   static C pad(C) { return C(1); }
   TALLY_INLINE static Acc nothing() { return {splat(C(1)), splat(C(0))}; }
-  TALLY_INLINE static Acc from(const typename Quick::Acc& product) { return split(product.f[0]); }
+  TALLY_INLINE static Acc from(const typename Quick::Acc& product, Bad& bad) {
+    bad.unless(is_normal(product.f[0]));
+    return split(product.f[0]);
+  }
+  /// The number in [1, 2) again.
+  TALLY_INLINE static Acc settled(const Acc& acc) {
+    return {significand<C>(acc.f[0]), from_bits<C>(exponents(acc) + exponent<C>(acc.f[0]))};
+  }
   TALLY_INLINE static Acc split(Vec<C> x) { return {significand<C>(x), from_bits<C>(exponent<C>(x))}; }
   TALLY_INLINE static Acc lane(auto get, auto rows, const LaneEnds<C>&, Vec<C>, Bad& bad) {
     Vec<C> product = get(0), least = abs<C>(product);
     if (rows == 1) {
-      bad.unless((least >= kNormal) & (least < kInfinity));
+      bad.unless(is_normal(product));
       return split(product);
     }
     steps(1, rows, [&](int j) TALLY_LAMBDA {
@@ -155,8 +157,8 @@ template <class T> struct PackedProduct {
   static Acc one_by_one(auto get, int rows, Bad& bad) {
     Acc acc = nothing();
     for (int j = 0; j < rows; ++j) {
-      const Vec<C> x = get(j), size = abs<C>(x);
-      bad.unless((size >= kNormal) & (size < kInfinity));
+      const Vec<C> x = get(j);
+      bad.unless(is_normal(x));
       const Vec<C> product = acc.f[0] * significand<C>(x);
       acc = {significand<C>(product), from_bits<C>(exponents(acc) + exponent<C>(x) + exponent<C>(product))};
     }
@@ -166,7 +168,8 @@ template <class T> struct PackedProduct {
     return {a.f[0] * b.f[0], from_bits<C>(exponents(a) + exponents(b))};
   }
   TALLY_INLINE static Vec<C> result(const Acc& acc) {
-    return times_power<C>(significand<C>(acc.f[0]), exponents(acc) + exponent<C>(acc.f[0]));
+    const Acc one = settled(acc);
+    return times_power<C>(one.f[0], exponents(one));
   }
   TALLY_INLINE static bool finish(const C* f, int, detail::TileResult<C>& out) {
     Whole<C> product, exponent;
@@ -179,6 +182,7 @@ template <class T> struct PackedProduct {
   }
 
  private:
+  TALLY_INLINE static Mask<C> is_normal(Vec<C> x) { return (abs<C>(x) >= kNormal) & (abs<C>(x) < kInfinity); }
   TALLY_INLINE static Mask<C> exponents(const Acc& acc) { return bits<C>(acc.f[1]); }
 };
 

@@ -6,19 +6,23 @@
 
 namespace tally::cpu_vector::inline TALLY_MATH_ISA {
 
-/// A whole tile.
-template <class Op> struct FullTile {
-  using C = ElementOf<Op>;
-  static constexpr int W = kWidth<C>, K = kLanes / W;
-  /// For merging inside the vector, level after level.
-  Weight<C> inside[Op::kCounts ? kInside<C> : 1];
-  FullTile() {
-    if constexpr (Op::kCounts)
-      for (int level = 0; level < kInside<C>; ++level) inside[level] = equal_weight<C>(K * kPerLane << level);
-  }
+/// Whether Op has one: the same numbers by less work, where none on the way leaves its range.
+template <class Op> constexpr bool has_quick_form() {
+  return requires { typename Op::Quick; };
+}
 
-  /// Its lanes, merged down to one vector.
-  [[gnu::noinline]] AccOf<Op> operator()(const C* x, C first, BadOf<Op>& bad) const {
+/// Neighbouring vectors of a whole tile's lanes: as many as stay in registers, or all where that would be much code.
+template <class Op>
+inline constexpr int kBlock =
+    kVectorBytes >= 32 && !Op::kLong && !has_quick_form<Op>() ? 8 : kLanes / kWidth<ElementOf<Op>>;
+template <class Op> inline constexpr int kBlocks = kLanes / kWidth<ElementOf<Op>> / kBlock<Op>;
+
+/// Such a block, merged down to one vector, or to so many as are to be left.
+template <class Op, int Left = 1> struct BlockOfLanes {
+  using C = ElementOf<Op>;
+  AccOf<Op> acc[Left];
+  [[gnu::noinline]] static BlockOfLanes of(const C* x, C first, BadOf<Op>& bad) {
+    constexpr int W = kWidth<C>, K = kBlock<Op>;
     const LaneEnds<C> ends{splat(C(kPerLane)), ~Mask<C>{}};
     const Vec<C> pivot = splat(first);
     AccOf<Op> acc[K];
@@ -30,32 +34,43 @@ template <class Op> struct FullTile {
       acc[k] = Op::lane([=](int j) TALLY_LAMBDA { return load(at(j)); }, written_out<kPerLane>(), ends, pivot, bad);
     });
     int left = K / 2, n = kPerLane, k = 0;
-    steps(0, written_out<K - 1>(), [&](int) TALLY_LAMBDA {
+    steps(0, written_out<K - Left>(), [&](int) TALLY_LAMBDA {
       acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], equal_weight<C>(n), bad);
       if (++k < left) return;
       k = 0;
       left /= 2;
       n *= 2;
     });
-    return acc[0];
+    BlockOfLanes merged;
+    for (int i = 0; i < Left; ++i) merged.acc[i] = acc[i];
+    return merged;
   }
 };
 
-/// A whole tile in Op's quick form where no number leaves its range, and else as FullTile has it.
-template <class Op> struct QuickTile : FullTile<Op> {
+/// A whole tile.
+template <class Op> struct FullTile {
   using C = ElementOf<Op>;
-  FullTile<typename Op::Quick> quick;
+  static constexpr int W = kWidth<C>;
+  /// For merging inside the vector, level after level.
+  Weight<C> inside[Op::kCounts ? kInside<C> : 1];
+  FullTile() {
+    if constexpr (Op::kCounts)
+      for (int level = 0; level < kInside<C>; ++level) inside[level] = equal_weight<C>(kTile / W << level);
+  }
+
+  /// Its lanes, merged down to one vector.
   TALLY_INLINE AccOf<Op> operator()(const C* x, C first, BadOf<Op>& bad) const {
-    BadOf<typename Op::Quick> some;
-    const auto acc = quick(x, first, some);
-    return some.any(acc.f[0]) ? FullTile<Op>::operator()(x, first, bad) : Op::from(acc);
+    if constexpr (kBlocks<Op> == 1) return BlockOfLanes<Op>::of(x, first, bad).acc[0];
+    AccOf<Op> all[kBlocks<Op>];
+    TALLY_VECTOR_LOOP
+    for (int b = 0; b < kBlocks<Op>; ++b) all[b] = BlockOfLanes<Op>::of(x + kBlock<Op> * W * b, first, bad).acc[0];
+    int n = kBlock<Op> * kPerLane;
+    TALLY_VECTOR_LOOP
+    for (int left = kBlocks<Op> / 2; left > 0; left /= 2, n *= 2) TALLY_VECTOR_LOOP
+    for (int k = 0; k < left; ++k) all[k] = merge<Op>(all[2 * k], all[2 * k + 1], equal_weight<C>(n), bad);
+    return all[0];
   }
 };
-/// For ops that have such a form, and where so few factors meet in one place that they seldom leave the range.
-template <class Op> constexpr bool has_quick_tiles() {
-  constexpr bool few = sizeof(ElementOf<Op>) == 8 || kVectorBytes == 64;
-  return few && requires { typename Op::Quick; };
-}
 
 /// How tiles of one count lie in vectors and merge.
 template <class Op> struct PartPlan {
@@ -96,15 +111,20 @@ template <class Op> struct PartPlan {
 
 /// Any count: lanes that have no element are nothing, which merging passes over. Vectors: how many, where known and
 /// there is one row.
-template <class Op, int Vectors> struct PartTile {
+template <class Op, int Vectors, class PlannedFor = Op> struct PartTile {
   using C = ElementOf<Op>;
   static constexpr int W = kWidth<C>, K = kLanes / W;
-  const PartPlan<Op>& plan;
+  const PartPlan<PlannedFor>& plan;
 
   TALLY_INLINE AccOf<Op> operator()(const C* x, C first, BadOf<Op>& bad) const {
+    AccOf<Op> acc[Vectors > 0 ? Vectors : K];
+    merged(acc, one_less(vectors()), x, first, bad);
+    return acc[0];
+  }
+  /// Its lanes after so many merges.
+  TALLY_INLINE void merged(AccOf<Op>* acc, auto merges, const C* x, C first, BadOf<Op>& bad) const {
     const auto vectors = this->vectors();
     const Vec<C> pivot = splat(first);
-    AccOf<Op> acc[Vectors > 0 ? Vectors : K];
     steps(0, vectors, [&](int k) TALLY_LAMBDA {
       const int there = plan.rest - W * k;  // of the last row in this vector
       const C* from = x + W * k;
@@ -122,13 +142,12 @@ template <class Op, int Vectors> struct PartTile {
             plan.rows, ends, pivot, bad);
     });
     int left = vectors / 2, k = 0;
-    steps(0, one_less(vectors), [&](int number) TALLY_LAMBDA {
+    steps(0, merges, [&](int number) TALLY_LAMBDA {
       acc[k] = merge<Op>(acc[2 * k], acc[2 * k + 1], plan.weights[Op::kCounts ? number : 0], bad);
       if (++k < left) return;
       k = 0;
       left /= 2;
     });
-    return acc[0];
   }
   const Weight<C>* inside() const { return plan.weights + (Op::kCounts ? vectors() - 1 : 0); }
   auto vectors() const {

@@ -10,18 +10,28 @@
 namespace tally::cpu_loops {
 namespace {
 
-/// Columns of which the vector loops refused some: those beside these, a cache line's, go as rows. The same bits.
-template <class C> void refused_columns(const OpLoops<C>& loops, const Columns<C>& job, std::byte* out) {
-  constexpr int kSide = 16;
-  std::vector<C> rows(static_cast<std::size_t>(kSide) * kTile);
-  for (int w = 0; w < job.width; w += kSide, out += loops.size * kSide) {
-    const Columns<C> some{job.x.at(w), job.rows, job.count, std::min(kSide, job.width - w), job.first, job.pivot + w};
-    if (loops.columns(loops.arithmetic, some, nullptr, out)) continue;
-    for (int i = 0; i < job.count; ++i) {
-      const C* from = some.x.elements() + job.rows[i];
-      for (int s = 0; s < some.width; ++s) rows[static_cast<std::size_t>(s * kTile + i)] = from[s];
+/// The columns that the vector loops refused go as rows, those of a cache line together. The same bits.
+template <class C>
+void refused_columns(const OpLoops<C>& loops, const Columns<C>& job, const bool* done, std::byte* out) {
+  constexpr int kSide = 16, kStep = kTile + kSide;  // rows a power of two apart would have the same place in the cache
+  std::vector<C> rows(static_cast<std::size_t>(kSide) * kStep);
+  Accumulators accumulators(loops.size, kSide);
+  for (int begin = 0; begin < job.width; begin += kSide) {
+    int column[kSide], number = 0;
+    C pivot[kSide];
+    for (int w = begin; w < std::min(begin + kSide, job.width); ++w)
+      if (!done[w]) {
+        pivot[number] = job.pivot[w];
+        column[number++] = w;
+      }
+    for (int i = 0; i < job.count && number > 0; ++i) {
+      const C* from = job.x.elements() + job.rows[i];
+      for (int s = 0; s < number; ++s) rows[static_cast<std::size_t>(s * kStep + i)] = from[column[s]];
     }
-    loops.tiles(loops.arithmetic, {rows.data(), kTile, some.width, job.count, some.pivot, 1, job.first}, out, nullptr);
+    loops.tiles(loops.arithmetic, {rows.data(), kStep, number, job.count, pivot, 1, job.first}, accumulators.at(0),
+                nullptr);
+    for (int s = 0; s < number; ++s)
+      std::memcpy(out + loops.size * static_cast<std::size_t>(column[s]), accumulators.at(s), loops.size);
   }
 }
 
@@ -78,7 +88,8 @@ template <class C> class ColumnRun {
       from = Source<C>(converted_.data(), dtype_of<C>());
     }
     const Columns<C> job{from, rows_.data(), count, width_, first, pivot_.data()};
-    if (!loops_.columns(loops_.arithmetic, job, lanes_.at(0), out)) refused_columns(loops_, job, out);
+    bool done[detail::kTileColumns];
+    if (!loops_.columns(loops_.arithmetic, job, lanes_.at(0), out, done)) refused_columns(loops_, job, done, out);
   }
 
   const OpLoops<C>& loops_;

@@ -39,9 +39,11 @@ constexpr bool gives_results(TileKind kind) {
 }
 
 /// `tiles` tiles of `count` (1 to 1024) elements in a row each, `step` elements apart, each with its pivot. Where
-/// `merge`, which only kinds without an order know, they are one list, and all that are done give one result, its place
-/// counted from `x`. Where `results`, which only kinds that give them know, each tile is a list of which the op's
-/// result is all that is wanted: it goes there, and nothing to `out`.
+/// `merge`, they are one list: of kinds without an order all that are done give one result, its place counted from `x`;
+/// of others whole tiles, a multiple of kMergedTiles, of which so many give one. Where `results`, which only kinds that
+/// give them know, each tile is a list of which the op's result is all that is wanted: it goes there, and nothing to
+/// `out`.
+inline constexpr int kMergedTiles = 16;
 template <class C> struct TileRows {
   const C* x;
   std::int64_t step, tiles;
@@ -60,13 +62,14 @@ template <class C> struct TileColumns {
   int count, width;
   const C* pivot;  // one a list
   TileResult<C>* out;
+  bool* done;  // one a list: whether its tile was for these loops
 };
 inline constexpr int kTileColumns = 512;
 
 template <class C> struct TileKernels {
   /// How many tiles are done; the one after them is not for these loops.
   std::int64_t (*rows)(const TileRows<C>&);
-  /// Whether all are done; else nothing of `out` counts.
+  /// Whether all are done.
   bool (*columns)(const TileColumns<C>&);
   /// For exponentials: out = exp(x - max) / sum, of n elements that are at most `max`. Else null.
   void (*shares)(const C* x, std::int64_t n, C max, C sum, C* out) = nullptr;

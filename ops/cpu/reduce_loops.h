@@ -2,6 +2,7 @@
 // once for all ops. Accumulators are plain data and go as bytes.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 
 #include <tally/ops/cpu/independent.h>
@@ -35,8 +36,9 @@ template <class C> struct OpLoops {
   /// An accumulator a tile. Or, where `counted` is given, one list whose tiles follow each other: they are pushed on
   /// the binary counter `out`, which has merged `*counted` of them.
   void (*tiles)(const void* arithmetic, const Tiles<C>&, void* out, std::int64_t* counted);
-  /// False where these columns are not for the vector loops. `lanes` has room for kLanes accumulators of each.
-  bool (*columns)(const void* arithmetic, const Columns<C>&, void* lanes, void* out);
+  /// Whether all these columns are for the vector loops; else `done` says of each. `lanes` has room for kLanes
+  /// accumulators of each.
+  bool (*columns)(const void* arithmetic, const Columns<C>&, void* lanes, void* out, bool* done);
   /// later[i] = the two merged.
   void (*merge)(const void* arithmetic, const void* earlier, void* later, std::int64_t count);
   /// The tree over `count` accumulators, into the first.
@@ -73,18 +75,36 @@ template <class Op, class C> void tiles(const void* self, const Tiles<C>& job, v
     ++t;
   };
   if constexpr (kHasTileLoops<Op, C>) {
-    // The vector loops do what they can, and where the order is free, merge several tiles of a list.
-    constexpr std::int64_t kBatch = 256;
+    // The vector loops do what they can, and merge tiles of a list: kMergedTiles, and where the order is free, any.
+    constexpr bool kAny = Fold<Op, C>::any_order;
+    constexpr std::int64_t kBatch = 256, kMerged = detail::kMergedTiles;
     const auto loops = detail::tile_kernels(kTileKind<Op>, C());
-    const bool merge = counted && Fold<Op, C>::any_order;
     TileResult<C> results[kBatch];
+    const auto run = [&](std::int64_t tiles, bool merge) {
+      return loops.rows({job.x + t * job.step, job.step, tiles, job.count, job.pivot + t * job.pivot_step,
+                         job.pivot_step, merge, results, nullptr});
+    };
     while (t < job.tiles) {
-      const std::int64_t batch = merge ? job.tiles - t : std::min(kBatch, job.tiles - t);
-      const std::int64_t done = loops.rows({job.x + t * job.step, job.step, batch, job.count,
-                                            job.pivot + t * job.pivot_step, job.pivot_step, merge, results, nullptr});
+      std::int64_t batch = job.tiles - t;
+      if (counted && !kAny) {
+        const std::int64_t odd = *counted % kMerged;  // tiles of a run that is not yet whole
+        if (odd == 0 && job.count == kTile && batch >= kMerged) {
+          const std::int64_t done = run(std::min(kBatch * kMerged, batch - batch % kMerged), true);
+          for (std::int64_t i = 0; i < done / kMerged; ++i, *counted += kMerged)
+            push(op, out + std::countr_zero(static_cast<unsigned>(kMerged)), *counted / kMerged,
+                 accumulator<Op>(results[i], static_cast<int>(kTile * kMerged), first(t + i * kMerged)));
+          t += done;
+          batch -= done;
+          if (batch == 0) return;
+        }
+        batch = std::min(batch, kMerged - odd);
+      } else if (!counted) {
+        batch = std::min(kBatch, batch);
+      }
+      const std::int64_t done = run(batch, counted && kAny);
       const auto result = [&](std::int64_t i) { return accumulator<Op>(results[i], job.count, first(t + i)); };
       if (counted) {
-        for (std::int64_t i = 0; i < (merge ? std::min<std::int64_t>(done, 1) : done); ++i)
+        for (std::int64_t i = 0; i < (kAny ? std::min<std::int64_t>(done, 1) : done); ++i)
           push(op, out, (*counted)++, result(i));
       } else {  // straight to its place: a copy that is read as soon as its fields are written waits for them
         TALLY_INDEPENDENT
@@ -110,19 +130,20 @@ template <class Op, class C> void results(const void* self, const Tiles<C>& job,
   }
 }
 
-template <class Op, class C> bool columns(const void* self, const Columns<C>& job, void* lanes, void* to) {
+template <class Op, class C> bool columns(const void* self, const Columns<C>& job, void* lanes, void* to, bool* done) {
   using Acc = typename Op::template Acc<C>;
   Acc* const out = static_cast<Acc*>(to);
   if constexpr (kHasTileLoops<Op, C>) {
     TileResult<C> results[detail::kTileColumns];
-    if (!detail::tile_kernels(kTileKind<Op>, C())
-             .columns({job.x.elements(), job.rows, job.count, job.width, job.pivot, results}))
-      return false;
-    for (int w = 0; w < job.width; ++w) out[w] = accumulator<Op>(results[w], job.count, job.first);
+    const bool all = detail::tile_kernels(kTileKind<Op>, C())
+                         .columns({job.x.elements(), job.rows, job.count, job.width, job.pivot, results, done});
+    for (int w = 0; w < job.width; ++w)
+      if (all || done[w]) out[w] = accumulator<Op>(results[w], job.count, job.first);
+    return all;
   } else {
     tile_columns(*static_cast<const Op*>(self), job, static_cast<Acc*>(lanes), out);
+    return true;
   }
-  return true;
 }
 
 template <class Op, class C> void merge(const void* self, const void* earlier, void* later, std::int64_t count) {

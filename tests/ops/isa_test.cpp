@@ -12,6 +12,7 @@
 #include <tally/ops/unary.h>
 #include <tally/ops/view.h>
 
+#include <cfenv>
 #include <cmath>
 #include <type_traits>
 
@@ -170,7 +171,25 @@ TEST(InstructionSets, AgreeOnRowsThatEndTogether) {
         expect_equal_bits(changed(normal({37, n}, dtype, 7), values.f), 1, values.name);
 }
 
-TEST(InstructionSets, AgreeOnManyTiles) { expect_equal_bits(normal({300'001}, float32, 5), {}, "normal"); }
+TEST(InstructionSets, AgreeOnManyTiles) {
+  expect_equal_bits(normal({300'001}, float32, 5), {}, "normal");
+  // Tiles that are merged by sixteen, among them some that the vector loops refuse.
+  for (const Values& values : kValues)
+    for (const DType dtype : {float32, float64})
+      expect_equal_bits(changed(normal({40'000}, dtype, 9), values.f), {}, values.name);
+}
+
+// Products ask the processor whether one of them was rounded below the normal numbers.
+TEST(InstructionSets, LeaveWhatTheProcessorHasNoted) {
+  for (const Shape& shape : {Shape{4, 20}, Shape{40, 20}, Shape{3, 2000}, Shape{2000, 5}})
+    for (const int dim : {0, 1}) {
+      std::feclearexcept(FE_ALL_EXCEPT);
+      std::feraiseexcept(FE_UNDERFLOW);
+      prod(ones(shape), {dim});
+      EXPECT_TRUE(std::fetestexcept(FE_UNDERFLOW)) << to_string(shape) << " over " << dim;
+      std::feclearexcept(FE_ALL_EXCEPT);
+    }
+}
 
 TEST(InstructionSets, AgreeOnHalvesAndViews) {
   const Tensor x = normal({40, 130, 9}, float32, 6);
