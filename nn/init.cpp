@@ -23,7 +23,8 @@ struct Fans {
 }  // namespace
 
 const Tensor& uniform_(const Tensor& tensor, double low, double high, Generator& generator, Where where) {
-  if (!(low <= high)) throw ValueError("uniform_", "the lower bound is above the upper one", where);
+  if (!(low <= high))
+    throw ValueError("uniform_", "no numbers lie from " + std::to_string(low) + " to " + std::to_string(high), where);
   NoGrad guard;
   const Tensor draw = empty(tensor.shape(), {.dtype = tensor.dtype(), .device = tensor.device()}, where);
   fill_uniform(draw, generator);

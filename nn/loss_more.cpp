@@ -28,7 +28,9 @@ Tensor reduced(const Tensor& loss, LossReduction reduction, Where where) {
 
 void require_equal_shapes(const char* op, const Tensor& input, const Tensor& target, Where where) {
   if (input.shape() != target.shape())
-    throw ShapeError(op, describe(input) + " and target " + describe(target) + " differ in shape", where);
+    throw ShapeError(
+        op, describe(input) + " and target " + describe(target) + " differ in shape; reshape or squeeze one of them",
+        where);
 }
 
 }  // namespace
@@ -37,8 +39,8 @@ Tensor nll_loss(const Tensor& log_probabilities, const Tensor& target, const Nll
   const Tensor& x = log_probabilities;
   const auto operands = [&] { return describe(x) + " and target " + describe(target); };
   if (x.dim() == 0) throw ShapeError("nll_loss", describe(x) + " has no classes", where);
-  if (!is_floating(x.dtype())) throw DTypeError("nll_loss", describe(x) + " is not floating", where);
-  if (target.dtype() != int64) throw DTypeError("nll_loss", operands() + ": classes are int64", where);
+  if (!is_floating(x.dtype())) throw DTypeError("nll_loss", describe(x) + " is not floating; use .to(float32)", where);
+  if (target.dtype() != int64) throw DTypeError("nll_loss", operands() + ": classes are int64; use .to(int64)", where);
   const int class_dim = x.dim() == 1 ? 0 : 1;
   Shape rows = x.shape();
   rows.erase(class_dim);

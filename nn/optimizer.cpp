@@ -17,9 +17,10 @@ void require(const char* name, bool holds, const std::string& what, Where where)
   if (!holds) throw ValueError(name, what, where);
 }
 
-void require_rate(const char* name, double rate, Where where) {
-  tally::detail::require_range(rate >= 0 && std::isfinite(rate), name, "the learning rate", rate,
-                               "finite and not negative", where);
+using tally::detail::require_range;
+
+void require_not_negative(const char* name, const char* what, double value, Where where) {
+  require_range(value >= 0, name, what, value, "0 or more", where);
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ Optimizer::Optimizer(const char* name, NamedTensors parameters, std::vector<std:
 }
 
 void Optimizer::set_learning_rate(double rate, Where where) {
-  require_rate(name_, rate, where);
+  require_range(rate >= 0 && std::isfinite(rate), name_, "the learning rate", rate, "finite and not negative", where);
   learning_rate_ = rate;
 }
 
@@ -113,10 +114,10 @@ SGD::SGD(NamedTensors parameters, double learning_rate, SGDOptions options, Wher
                 options.momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{},
                 learning_rate, where),
       options_(options) {
-  require("SGD", options.momentum >= 0 && options.weight_decay >= 0, "momentum and weight_decay are not negative",
-          where);
+  require_not_negative("SGD", "momentum", options.momentum, where);
+  require_not_negative("SGD", "weight_decay", options.weight_decay, where);
   require("SGD", !options.nesterov || (options.momentum > 0 && options.dampening == 0),
-          "nesterov takes momentum and no dampening", where);
+          "nesterov needs a momentum above 0 and a dampening of 0", where);
 }
 
 void SGD::apply(const std::vector<Update>& updates) {
@@ -148,9 +149,10 @@ Adam::Adam(NamedTensors parameters, double learning_rate, AdamOptions options, W
     : Optimizer(options.decoupled ? "AdamW" : "Adam", std::move(parameters), {"exp_avg", "exp_avg_sq"}, learning_rate,
                 where),
       options_(options) {
-  require("Adam", options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
-          "the betas are in [0, 1)", where);
-  require("Adam", options.eps >= 0 && options.weight_decay >= 0, "eps and weight_decay are not negative", where);
+  require_range(options.beta1 >= 0 && options.beta1 < 1, "Adam", "beta1", options.beta1, "in [0, 1)", where);
+  require_range(options.beta2 >= 0 && options.beta2 < 1, "Adam", "beta2", options.beta2, "in [0, 1)", where);
+  require_not_negative("Adam", "eps", options.eps, where);
+  require_not_negative("Adam", "weight_decay", options.weight_decay, where);
 }
 
 void Adam::apply(const std::vector<Update>& updates) {

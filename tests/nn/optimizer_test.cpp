@@ -173,7 +173,14 @@ TEST(Optimizer, RefusesWhatItCannotUpdate) {
               }),
               HasSubstr("the learning rate is -0.1; it has to be finite and not negative"));
   EXPECT_THROW(SGD({{"w", w}}, 0.1, {.nesterov = true}), ValueError);
-  EXPECT_THROW(Adam({{"w", w}}, 0.1, {.beta1 = 1}), ValueError);
+  EXPECT_THAT(message_of<ValueError>([&] {
+                SGD({{"w", w}}, 0.1, {.momentum = -0.5});
+              }),
+              HasSubstr("SGD: momentum is -0.5; it has to be 0 or more"));
+  EXPECT_THAT(message_of<ValueError>([&] {
+                Adam({{"w", w}}, 0.1, {.beta1 = 1});
+              }),
+              HasSubstr("Adam: beta1 is 1; it has to be in [0, 1)"));
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their allocators end the process
