@@ -6,8 +6,8 @@
 #include <tally/autograd/backward.h>
 #include <tally/autograd/bits.h>
 #include <tally/autograd/gradcheck_cause.h>
+#include <tally/autograd/random_weight.h>
 #include <tally/core/error.h>
-#include <tally/core/random.h>
 #include <tally/core/raw.h>
 
 namespace tally::detail {
@@ -80,9 +80,7 @@ Values Probe::draw_weights(std::size_t place) {
   if (output.dtype() != float64) notes.push_back(std::string("f gives ") + name_of(output.dtype()));
   Values weights;
   for (const double value : output.to_vector<double>()) {
-    // Never near zero, of both signs, and exact in every float type.
-    const std::uint32_t bits = philox(seed_, ~drawn_++).word[0];
-    weights.push_back((bits & 1 ? 1.0 : -1.0) * (0.5 + static_cast<double>(bits >> 25) / 128));
+    weights.push_back(random_weight(seed_, ~drawn_++));
     if (std::isfinite(value)) {
       ++kept_;
       magnitude_ += std::abs(weights.back() * value);

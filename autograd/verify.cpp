@@ -29,16 +29,16 @@ struct LeftOut {
 double epsilon_of(DType dtype) {
   return dtype == float64 ? 0x1p-52 : dtype == float32 ? 0x1p-23 : dtype == float16 ? 0x1p-10 : 0x1p-7;
 }
+
 class Battery {
  public:
   Battery(const TensorFunction& f, const List& inputs, const VerifyOptions& options, FloatMode float_mode)
       : f_(f), inputs_(detail::copies(inputs)), options_(options), float_mode_(float_mode) {
     for (const Tensor& input : inputs) floating_ |= is_floating(input.dtype());
-    Run first;
-    first.outputs = f(inputs_);  // what f throws here is not for the battery
-    differentiable_ = options.gradient && floating_ &&
-                      std::any_of(first.outputs.begin(), first.outputs.end(),
-                                  [](const Tensor& y) { return y.defined() && is_floating(y.dtype()); });
+    const List outputs = f(inputs_);  // what f throws here is not for the battery
+    differentiable_ = options.gradient && floating_ && std::any_of(outputs.begin(), outputs.end(), [](const Tensor& y) {
+                        return y.defined() && is_floating(y.dtype());
+                      });
   }
 
   Verification all() {
@@ -153,9 +153,9 @@ class Battery {
     return in_each_dtype([&](const List& dense, const Run& plain) { return other_layouts(dense, plain); });
   }
   Text other_layouts(const List& dense, const Run& plain) const {
+    const std::size_t alone = dense.size() > 1 ? dense.size() : 0;
     for (const detail::Layout& layout : detail::layouts())
-      for (std::size_t only = 0; only <= (dense.size() > 1 ? dense.size() : 0);
-           ++only) {  // all inputs, then each alone
+      for (std::size_t only = 0; only <= alone; ++only) {  // all inputs, then each by itself
         List moved;
         for (std::size_t i = 0; i < dense.size(); ++i)
           moved.push_back(only == 0 || only == i + 1 ? layout.make(dense[i]) : dense[i]);
@@ -189,7 +189,7 @@ class Battery {
   }
 
   Text edges() {
-    std::vector<detail::Edge> all = detail::edge_inputs(inputs_);
+    std::vector<detail::EdgeCase> all = detail::edge_inputs(inputs_);
     for (const List& further : options_.edges) {
       std::string name;
       for (const Tensor& x : further) name += (name.empty() ? "" : ", ") + describe(x);
@@ -236,6 +236,7 @@ class Battery {
         return std::to_string(count) + " threads and one: " + text;
     return "";
   }
+
   Text contraction() {
     return float_mode_.contracts
                ? "the compiler fuses products and sums in the file that calls this; tally::strict in CMake, or "

@@ -29,8 +29,8 @@ double smallest_subnormal(DType dtype) {
   return dtype == float64 ? 0x1p-1074 : dtype == float32 ? 0x1p-149 : dtype == float16 ? 0x1p-24 : 0x1p-133;
 }
 
-std::vector<Edge> edge_inputs(const List& inputs) {
-  std::vector<Edge> all{{"nothing", {}}, {"one element", {}}, {"no dims", {}}};
+std::vector<EdgeCase> edge_inputs(const List& inputs) {
+  std::vector<EdgeCase> all{{"nothing", {}}, {"one element", {}}, {"no dims", {}}};
   for (const Tensor& x : inputs) {
     Shape none = x.shape(), one = x.shape();
     for (int d = 0; d < x.dim(); ++d) one[d] = 1;

@@ -12,12 +12,12 @@ namespace tally::detail {
 double smallest_subnormal(DType dtype);
 
 /// Inputs that loops are often wrong at.
-struct Edge {
+struct EdgeCase {
   std::string name;
   List inputs;
 };
 /// Nothing, one element, no dims; special values in one input, as the first element and everywhere.
-std::vector<Edge> edge_inputs(const List& inputs);
+std::vector<EdgeCase> edge_inputs(const List& inputs);
 
 /// Repeated along the first dim until several threads share the work.
 List enlarged(const List& inputs);

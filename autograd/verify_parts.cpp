@@ -6,8 +6,8 @@
 
 #include <tally/autograd/backward.h>
 #include <tally/autograd/bits.h>
+#include <tally/autograd/random_weight.h>
 #include <tally/core/error.h>
-#include <tally/core/random.h>
 #include <tally/core/raw.h>
 
 namespace tally::detail {
@@ -49,11 +49,7 @@ Tensor misaligned(const Tensor& x) { return placed(x, contiguous_strides(x.shape
 
 Tensor cotangent_of(const Tensor& output) {
   std::vector<double> weights(static_cast<std::size_t>(output.numel()));
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    // Of both signs, never near zero, exact in every float type.
-    const std::uint32_t word = philox(1, i).word[0];
-    weights[i] = (word & 1 ? 1.0 : -1.0) * (0.5 + static_cast<double>(word >> 25) / 128);
-  }
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = random_weight(1, i);
   const Tensor cotangent = empty(output.shape(), {.dtype = output.dtype(), .device = output.device()});
   raw::copy(cotangent, tensor(weights, output.shape()));
   return cotangent;
@@ -151,8 +147,9 @@ void leave_behind(const Run& run, unsigned char byte) {
 
 #if defined(__x86_64__)
 FlushToZero::FlushToZero() : before_(_mm_getcsr()) {
-  _mm_setcsr(before_ | 0x8040);
-}  // flush to zero, denormals are zero
+  constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+  _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero);
+}
 FlushToZero::~FlushToZero() { _mm_setcsr(before_); }
 bool FlushToZero::exists() { return true; }
 #else
