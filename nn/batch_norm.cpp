@@ -151,7 +151,7 @@ Tensor batch_norm(const Tensor& x, const RunningStatistics& running, const Tenso
     if (training) {
       settle(running.mean, statistics.running.mean);
       settle(running.var, statistics.running.var);
-      settle(running.batches, running.batches);
+      if (running.batches.defined()) running.batches.storage()->bump_version();
     }
   });
 

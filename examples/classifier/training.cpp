@@ -78,13 +78,16 @@ double Training::learning_rate() const {
   return nn::CosineSchedule{options_.learning_rate, options_.epochs * steps_per_epoch_}(steps_done_);
 }
 
+double Training::largest_norm() const {
+  return options_.clip > 0 ? options_.clip : std::numeric_limits<double>::infinity();
+}
+
 Training::Step Training::step(const Tensor& rows) {
   const Batch batch = pick(data_.train, rows, options_.device);
   const Tensor logits = model_(batch.images);
   const Tensor loss = cross_entropy(logits, batch.labels);
   loss.backward();
-  const double limit = options_.clip > 0 ? options_.clip : std::numeric_limits<double>::infinity();
-  const Tensor norm = clip_grad_norm_(nn::parameters(model_), limit);
+  const Tensor norm = clip_grad_norm_(nn::parameters(model_), largest_norm());
   optimizer_->set_learning_rate(learning_rate());
   optimizer_->step();
   optimizer_->zero_grad();
@@ -95,8 +98,7 @@ Training::Step Training::step(const Tensor& rows) {
 EpochMetrics Training::run_epoch(Progress* progress) {
   const auto start = std::chrono::steady_clock::now();
   const std::int64_t images = data_.train.count(), epoch = epochs_done() + 1;
-  const double limit = options_.clip > 0 ? options_.clip : std::numeric_limits<double>::infinity();
-  EpochMeasures measures(epoch, options_.epochs, steps_per_epoch_, limit);
+  EpochMeasures measures(epoch, options_.epochs, steps_per_epoch_, largest_norm());
   const double rate = learning_rate();
   nn::train(model_);
   const Tensor order = tensor(permutation(images, generator_)).to(data_.train.labels.device());

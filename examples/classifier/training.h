@@ -37,12 +37,13 @@ class Training {
   void load(const std::string& path);
 
  private:
-  /// Trains on the images that `rows` picks. The measures stay on the device.
   struct Step {
-    Tensor loss, accuracy, gradient_norm;
+    Tensor loss, accuracy, gradient_norm;  // on the device: nothing waits for them
   };
+  /// Trains on the images that `rows` picks.
   Step step(const Tensor& rows);
   double learning_rate() const;
+  double largest_norm() const;  // infinity: no clipping
   nn::Metadata recipe() const;
 
   ClassifierOptions options_;

@@ -40,19 +40,11 @@ struct Function {
   double interesting_low, interesting_high;  // magnitudes where the formulas meet
 };
 
-#define FUNCTION(name, reference, bound, low, high)                                                                        \
-  Function {                                                                                                               \
-#name,                                                                                                                 \
-        [](float                                                                                                           \
-               x) { return math::name(x); },                                                                               \
-                                          [](double                                                                        \
-                                                 x) { return math::name(x); },                                             \
-                                                                            [](long double x)                              \
-                                                                                 -> long double { return reference; },     \
-                                                                                                                    bound, \
-                                                                                                                    low,   \
-                                                                                                                    high   \
-  }
+// clang-format off
+#define FUNCTION(name, reference, bound, low, high)                                        \
+  {#name, [](float x) { return math::name(x); }, [](double x) { return math::name(x); },   \
+   [](long double x) -> long double { return reference; }, bound, low, high}
+// clang-format on
 
 // The bounds are what the headers promise; the long double reference is good to 2^-10 of a double's last place.
 const Function kFunctions[] = {
