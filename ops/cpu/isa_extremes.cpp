@@ -1,7 +1,7 @@
 // Extremes and counts, which need no order, compiled once per instruction set, with TALLY_ISA its name. A list with a
 // NaN, or an extreme that is zero where zeros have an order, is left to the general loops.
+#include <tally/ops/cpu/processor_note.h>
 #include <tally/ops/cpu/reduce_kernels.h>
-#include <tally/ops/cpu/vector.h>
 #include <tally/ops/reduction_order.h>
 
 #define TALLY_PASTE_(a, b) a##b
@@ -19,16 +19,29 @@ template <class T, bool Largest, bool Magnitude, bool Places> struct Extremes {
   static constexpr C kPad = Magnitude && Largest ? C(0) : C(Largest ? -__builtin_inf() : __builtin_inf());
   TALLY_INLINE static Vec<C> part(Vec<C> x) { return Magnitude ? abs<C>(x) : x; }
   TALLY_INLINE static auto beats(auto a, auto b) { return Largest ? a > b : a < b; }
-  TALLY_INLINE static Vec<C> best(Vec<C> a, Vec<C> b) { return Largest ? (a > b ? a : b) : (a < b ? a : b); }
+  TALLY_INLINE static Vec<C> best(Vec<C> a, Vec<C> b) { return Largest ? larger<C>(a, b) : smaller<C>(a, b); }
+};
+
+/// Whether there was a NaN: looked for among all operands of max and min, or as the processor has noted it.
+template <class C> struct LookedFor {
+  Seen<C> seen;
+  TALLY_INLINE void nan(Vec<C> a, Vec<C> b) { seen.nan(a, b); }
+  TALLY_INLINE bool any(Vec<C>) const { return seen.any(); }
+};
+template <class C> struct Noted {
+  Invalid note;
+  TALLY_INLINE Noted() { note.clear(); }
+  TALLY_INLINE void nan(Vec<C>, Vec<C>) {}
+  TALLY_INLINE bool any(Vec<C> end) const { return note.noted(end); }
 };
 
 /// The extremes of what stands in each place of a tile's vectors.
-template <class Op>
-[[gnu::noinline]] Vec<typename Op::C> extremes(const typename Op::C* x, int count, Seen<typename Op::C>& nan) {
+template <class Op> [[gnu::noinline]] Vec<typename Op::C> extremes(const typename Op::C* x, int count, auto& nan) {
   using C = typename Op::C;
   constexpr int W = kWidth<C>, K = 8;
   Vec<C> best = Op::part(load_part(x, count, Op::kPad));
   nan.nan(best, best);
+  best = Op::best(best, best);  // for the note of a NaN
   int i = W;
   if (count >= K * W) {
     Vec<C> side[K];
@@ -112,14 +125,17 @@ template <class Op>
 }
 
 /// As many tiles as a vector has places share one tree; false where one of them is not for these loops.
-template <class Op> TALLY_INLINE bool tiles_together(const TileRows<typename Op::C>& job, std::int64_t t) {
+template <class Op, class Nan> TALLY_INLINE bool tiles_together(const TileRows<typename Op::C>& job, std::int64_t t) {
   using C = typename Op::C;
   constexpr int W = kWidth<C>;
-  Seen<C> nan;
-  Vec<C> best[W];
+  Nan nan;
+  Vec<C> best[W], end{};
   TALLY_VECTOR_LOOP
-  for (int w = 0; w < W; ++w) best[w] = extremes<Op>(job.x + (t + w) * job.step, job.count, nan);
-  if (nan.any()) return false;
+  for (int w = 0; w < W; ++w) {
+    best[w] = extremes<Op>(job.x + (t + w) * job.step, job.count, nan);
+    end = from_bits<C>(bits<C>(end) | bits<C>(best[w]));
+  }
+  if (nan.any(end)) return false;
   TALLY_VECTOR_LOOP
   for (int left = W / 2; left > 0; left /= 2) TALLY_VECTOR_LOOP
   for (int k = 0; k < left; ++k) best[k] = merge<Op>(best[2 * k], best[2 * k + 1]);
@@ -143,22 +159,22 @@ template <class Op> TALLY_INLINE bool one_value(Vec<typename Op::C> best, bool n
   return !nan && !(Op::kZerosAreOrdered && value == 0);
 }
 
-template <class Op> std::int64_t separate_rows(const TileRows<typename Op::C>& job) {
+template <class Op, class Nan> std::int64_t separate_rows(const TileRows<typename Op::C>& job) {
   using C = typename Op::C;
   constexpr int kShort = 256;  // so many together stay in the first cache until their extremes are looked for
   constexpr int W = kWidth<C>;
   std::int64_t t = 0;
   while (t < job.tiles) {
-    if ((job.results || job.count <= kShort) && t + W <= job.tiles && tiles_together<Op>(job, t)) {
+    if ((job.results || job.count <= kShort) && t + W <= job.tiles && tiles_together<Op, Nan>(job, t)) {
       t += W;
       continue;
     }
     for (const std::int64_t end = t + W < job.tiles ? t + W : job.tiles; t < end; ++t) {
       const C* x = job.x + t * job.step;
-      Seen<C> nan;
+      Nan nan;
       const Vec<C> best = extremes<Op>(x, job.count, nan);
       C value;
-      if (!one_value<Op>(best, nan.any(), value)) return t;
+      if (!one_value<Op>(best, nan.any(best), value)) return t;
       if (job.results)
         job.results[t] = value;
       else
@@ -168,18 +184,19 @@ template <class Op> std::int64_t separate_rows(const TileRows<typename Op::C>& j
   return t;
 }
 
-template <class Op> std::int64_t merged_rows(const TileRows<typename Op::C>& job) {
+template <class Op, class Nan> std::int64_t merged_rows(const TileRows<typename Op::C>& job) {
   using C = typename Op::C;
   C best{};
+  Nan nan;
   std::int64_t at = 0, number = 0, t = 0;
   for (; t < job.tiles; ++t) {
     const C* x = job.x + t * job.step;
-    Seen<C> nan;
     const Vec<C> some = extremes<Op>(x, job.count, nan);
+    const bool has_nan = nan.any(some);
     // Most tiles have nothing that comes near.
-    if (t > 0 && !nan.any() && !any<Whole<C>>(~Op::beats(splat(best), some))) continue;
+    if (t > 0 && !has_nan && !any<Whole<C>>(~Op::beats(splat(best), some))) continue;
     C value;
-    if (!one_value<Op>(some, nan.any(), value)) break;
+    if (!one_value<Op>(some, has_nan, value)) break;
     const bool better = t == 0 || Op::beats(value, best);
     if constexpr (!Op::kPlaces)
       if (better || value == best) number = (better ? 0 : number) + result<Op>(x, job.count, value).number;
@@ -198,10 +215,12 @@ template <class Op> std::int64_t merged_rows(const TileRows<typename Op::C>& job
 }
 
 template <class Op> std::int64_t rows(const TileRows<typename Op::C>& job) {
-  return job.merge ? merged_rows<Op>(job) : separate_rows<Op>(job);
+  using C = typename Op::C;
+  const auto all = [&]<class Nan>(Nan*) { return job.merge ? merged_rows<Op, Nan>(job) : separate_rows<Op, Nan>(job); };
+  return Invalid::is_kept() ? all(static_cast<Noted<C>*>(nullptr)) : all(static_cast<LookedFor<C>*>(nullptr));
 }
 
-template <class Op> bool columns(const TileColumns<typename Op::C>& job) {
+template <class Op, bool kLooksForNan> [[gnu::noinline]] bool columns_of(const TileColumns<typename Op::C>& job) {
   using C = typename Op::C;
   constexpr int W = kWidth<C>, K = kTileColumns / W, kRows = 8;
   Vec<C> best[K];
@@ -213,17 +232,18 @@ template <class Op> bool columns(const TileColumns<typename Op::C>& job) {
   };
   for (int v = 0; v < vectors; ++v) {
     best[v] = at(0, v);
-    bad |= best[v] != best[v];
+    if constexpr (kLooksForNan) bad |= best[v] != best[v];
+    best[v] = Op::best(best[v], best[v]);  // for the note of a NaN
     number[v] = Op::kPlaces ? Mask<C>{} : Mask<C>{} + 1;
   }
   const auto some = [&](int r, [[maybe_unused]] auto rows) TALLY_LAMBDA {
-    for (int v = 0; v < vectors; ++v) {
+    const auto vector = [&](int v, auto get) TALLY_LAMBDA {
       Vec<C> b = best[v];
       Mask<C> m = number[v];
       for (int j = 0; j < decltype(rows)::value; ++j) {
-        const Vec<C> x = at(r + j, v);
+        const Vec<C> x = get(r + j);
         const Mask<C> better = Op::beats(x, b);
-        bad |= x != x;
+        if constexpr (kLooksForNan) bad |= x != x;
         if constexpr (Op::kPlaces)
           m = better ? Mask<C>{} + static_cast<Whole<C>>(r + j) : m;
         else
@@ -232,7 +252,10 @@ template <class Op> bool columns(const TileColumns<typename Op::C>& job) {
       }
       best[v] = b;
       number[v] = m;
-    }
+    };
+    for (int v = 0; v < whole; ++v)
+      vector(v, [&](int row) TALLY_LAMBDA { return Op::part(load(job.x + job.rows[row] + W * v)); });
+    if (whole < vectors) vector(whole, [&](int row) TALLY_LAMBDA { return at(row, whole); });
   };
   int r = 1;
   for (; r + kRows <= job.count; r += kRows) some(r, std::integral_constant<int, kRows>());
@@ -245,6 +268,17 @@ template <class Op> bool columns(const TileColumns<typename Op::C>& job) {
     all &= job.done[i] = !bad[i % W] && !(Op::kZerosAreOrdered && value == 0);
   }
   return all;
+}
+
+/// As most columns have no NaN, the processor's note is asked first.
+template <class Op> bool columns(const TileColumns<typename Op::C>& job) {
+  if (Invalid::is_kept()) {
+    const Invalid note;
+    note.clear();
+    const bool all = columns_of<Op, false>(job);
+    if (!note.noted(0.0f)) return all;
+  }
+  return columns_of<Op, true>(job);
 }
 
 /// How many are not zero; NaN is not.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <tally/ops/cpu/packed_tile.h>
-#include <tally/ops/cpu/underflow.h>
+#include <tally/ops/cpu/processor_note.h>
 
 namespace tally::cpu_vector::inline TALLY_MATH_ISA {
 

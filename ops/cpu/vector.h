@@ -124,6 +124,48 @@ template <class T> TALLY_INLINE Vec<T> smaller_magnitude(Vec<T> x, Vec<T> least)
 #endif
 }
 
+/// a > b ? a : b and a < b ? a : b: max and min of the processor, which notes a NaN (processor_note.h).
+template <class T> TALLY_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return _mm512_max_ps(a, b);
+  else
+    return _mm512_max_pd(a, b);
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4)
+    return _mm256_max_ps(a, b);
+  else
+    return _mm256_max_pd(a, b);
+#elif defined(__x86_64__)
+  if constexpr (sizeof(T) == 4)
+    return _mm_max_ps(a, b);
+  else
+    return _mm_max_pd(a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
+template <class T> TALLY_INLINE Vec<T> smaller(Vec<T> a, Vec<T> b) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4)
+    return _mm512_min_ps(a, b);
+  else
+    return _mm512_min_pd(a, b);
+#elif defined(__AVX2__)
+  if constexpr (sizeof(T) == 4)
+    return _mm256_min_ps(a, b);
+  else
+    return _mm256_min_pd(a, b);
+#elif defined(__x86_64__)
+  if constexpr (sizeof(T) == 4)
+    return _mm_min_ps(a, b);
+  else
+    return _mm_min_pd(a, b);
+#else
+  return a < b ? a : b;
+#endif
+}
+
 template <class T> TALLY_INLINE Vec<T> load(const T* from) {
   Vec<T> x;
   __builtin_memcpy(&x, from, sizeof x);

@@ -110,6 +110,8 @@ const Values kValues[] = {
        if (i % kRow != 1500) return balanced(x, i);
        return i / kRow == 0 ? 0.0 : i / kRow == 1 ? -0.0 : i / kRow == 2 ? std::ldexp(1.7, -130) : 1.5;
      }},
+    {"factors of all sizes whose product is near 1",
+     [](double x, std::int64_t i) { return std::copysign(i % 8 < 4 ? 1.05 : 1 / 1.05, x); }},
     {"masked", [](double x, std::int64_t i) { return i % 7 ? -INFINITY : x; }},
 };
 
@@ -179,16 +181,19 @@ TEST(InstructionSets, AgreeOnManyTiles) {
       expect_equal_bits(changed(normal({40'000}, dtype, 9), values.f), {}, values.name);
 }
 
-// Products ask the processor whether one of them was rounded below the normal numbers.
+// Products ask the processor whether one of them was rounded below the normal numbers, extremes whether one is NaN.
 TEST(InstructionSets, LeaveWhatTheProcessorHasNoted) {
   for (const Shape& shape : {Shape{4, 20}, Shape{40, 20}, Shape{3, 2000}, Shape{2000, 5}})
-    for (const int dim : {0, 1}) {
-      std::feclearexcept(FE_ALL_EXCEPT);
-      std::feraiseexcept(FE_UNDERFLOW);
-      prod(ones(shape), {dim});
-      EXPECT_TRUE(std::fetestexcept(FE_UNDERFLOW)) << to_string(shape) << " over " << dim;
-      std::feclearexcept(FE_ALL_EXCEPT);
-    }
+    for (const int dim : {0, 1})
+      for (const auto& op :
+           {+[](const Tensor&x, Dims d) { return prod(x, d); }, +[](const Tensor&x, Dims d) { return amax(x, d); }}) {
+        std::feclearexcept(FE_ALL_EXCEPT);
+        std::feraiseexcept(FE_UNDERFLOW | FE_INVALID);
+        op(ones(shape), {dim});
+        EXPECT_EQ(std::fetestexcept(FE_UNDERFLOW | FE_INVALID), FE_UNDERFLOW | FE_INVALID)
+            << to_string(shape) << " over " << dim;
+        std::feclearexcept(FE_ALL_EXCEPT);
+      }
 }
 
 TEST(InstructionSets, AgreeOnHalvesAndViews) {
