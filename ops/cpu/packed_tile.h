@@ -28,9 +28,9 @@ template <class Op, int Left = 1> struct BlockOfLanes {
     AccOf<Op> acc[K];
     steps(0, written_out<K>(), [&](int k) TALLY_LAMBDA {
       const auto at = [=](int j) TALLY_LAMBDA { return x + kLanes * j + W * k; };
-      // Lanes run criss-cross over a tile, which no prefetcher foresees: they ask for the next one, line by line.
+      // Lanes run criss-cross over a tile, which no prefetcher foresees: they ask for the next but one, line by line.
       if (W * k * sizeof(C) % 64 == 0)
-        steps(0, written_out<kPerLane>(), [&](int j) TALLY_LAMBDA { __builtin_prefetch(at(j) + kTile); });
+        steps(0, written_out<kPerLane>(), [&](int j) TALLY_LAMBDA { __builtin_prefetch(at(j) + 2 * kTile); });
       acc[k] = Op::lane([=](int j) TALLY_LAMBDA { return load(at(j)); }, written_out<kPerLane>(), ends, pivot, bad);
     });
     int left = K / 2, n = kPerLane, k = 0;
