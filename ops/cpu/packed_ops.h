@@ -98,8 +98,8 @@ template <class T> struct PackedSquares {
   }
 };
 
-/// Factors as they are. That a product on the way has left the normal numbers the processor notes (processor_note.h), or it
-/// shows at the end.
+/// Factors as they are. That a product on the way has left the normal numbers the processor notes (processor_note.h),
+/// or it shows at the end.
 template <class T> struct PlainProduct {
   using C = T;
   using Acc = Packed<C, 1>;
