@@ -112,7 +112,10 @@ const Values kValues[] = {
      }},
     {"factors of all sizes whose product is near 1",
      [](double x, std::int64_t i) { return std::copysign(i % 8 < 4 ? 1.05 : 1 / 1.05, x); }},
-    {"one tile tiny", [](double x, std::int64_t i) { return i / 1024 == 1 ? std::ldexp(x, -100) : x; }},
+    {"one factor below the normal numbers",
+     [](double x, std::int64_t i) {
+       return i == 1500 ? std::ldexp(1.7, -130) : i == 1501 ? std::ldexp(x, 100) : 1 + x / 65536;
+     }},
     {"masked", [](double x, std::int64_t i) { return i % 7 ? -INFINITY : x; }},
 };
 
