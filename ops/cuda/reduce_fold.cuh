@@ -57,6 +57,8 @@ TALLY_DEVICE void merge_across(const Op& op, typename U::Value* v, int offset, i
       v[k] = merge<U, kEven>(op, low, high);
     }
     merge_across<U, kCount / 2, kEven>(op, v, offset * 2, end);
+  } else if constexpr (has_across<U>) {
+    v[0] = U::across(op, v[0], offset, end);
   } else if constexpr (U::heavy) {
     TALLY_ROLLED
     for (; offset < end; offset *= 2) v[0] = U::merge(op, v[0], gpu::shuffle_xor(v[0], offset));

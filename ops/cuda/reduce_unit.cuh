@@ -57,7 +57,7 @@ template <class Op, class C> struct Exact {
   // lanes x[0], x[1], ... share<kWidth, kStep>(op, x, extreme, first), where only the extreme of a list and its like
   // count: all of x, whose extreme is given; element i of it is number first + i / kWidth * kStep + i % kWidth of the
   // list. With it come extreme(x), of several or of two, and loses(a, b). merge_even(op, a, b), merge of two that have
-  // as many elements.
+  // as many elements. across(op, value, offset, end), merge_across of one value a thread (reduce_fold.cuh).
   TALLY_DEVICE static Value merge(const Op& op, const Value& a, const Value& b) { return F::merge(op, a, b); }
   TALLY_DEVICE static bool holds(const Value&) { return true; }
   TALLY_DEVICE static Value unpack(const Value& partial) { return partial; }
@@ -72,6 +72,10 @@ concept has_neighbours = requires(const Op& op, const C (&x)[kPerLane]) {
 template <class U, class Op>
 concept has_merge_even = requires(const Op& op, const typename U::Value& a) {
   U::merge_even(op, a, a);
+};
+template <class U>
+concept has_across = requires {
+  &U::across;
 };
 template <class U, class Op, class C>
 concept has_lanes = requires(const Op& op, const C (&x)[2][kPerLane]) {

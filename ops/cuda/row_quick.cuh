@@ -6,7 +6,6 @@
 
 #include <tally/ops/row_ops.h>
 #include <tally/ops/cuda/reduce_quick.cuh>
-#include <tally/ops/cuda/reduce_quick_exp.cuh>
 
 namespace tally::cuda_loops {
 

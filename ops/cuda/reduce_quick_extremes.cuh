@@ -1,0 +1,174 @@
+// The quick units (reduce_quick.cuh) of extremes.
+#pragma once
+
+#include <cmath>
+
+#include <tally/ops/reductions.h>
+#include <tally/ops/cuda/reduce_fold.cuh>
+
+namespace tally::cuda_loops {
+
+/// The larger or smaller one; NaN if one is.
+template <bool Largest> TALLY_DEVICE float extreme_of(float a, float b) {
+  return Largest ? gpu::max_or_nan(a, b) : gpu::min_or_nan(a, b);
+}
+/// Whether b, and not NaN, is the extreme of both alone.
+template <bool Largest> TALLY_DEVICE bool is_behind(float a, float b) { return Largest ? a < b : a > b; }
+/// Of several, in four chains that don't wait for each other.
+template <bool Largest, int kCount> TALLY_DEVICE float extreme_of(const float (&x)[kCount]) {
+  float v[4] = {x[0], x[1], x[2], x[3]};
+  TALLY_UNROLL
+  for (int i = 4; i < kCount; ++i) v[i % 4] = extreme_of<Largest>(v[i % 4], x[i]);
+  return extreme_of<Largest>(extreme_of<Largest>(v[0], v[1]), extreme_of<Largest>(v[2], v[3]));
+}
+
+/// The extreme and its place, if no element is NaN.
+template <bool Largest> struct QuickExtreme {
+  using Op = Extreme<Largest>;
+  using Partial = typename Op::template Place<float>;
+  struct Value {
+    float value;
+    int index;
+  };
+  static constexpr bool any_order = true, checked = true, heavy = false;
+  static constexpr std::int64_t longest = INT32_MAX;
+  static constexpr int column_blocks(int) { return 3; }
+  static constexpr int row_blocks(int) { return 2; }
+
+  TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), INT32_MAX}; }
+  template <int kRows>
+  TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t first, float) {
+    if (count <= 0) return nothing(op);
+    if constexpr (kRows == 1) {
+      return {x[0], static_cast<int>(first)};
+    } else {
+      float value = x[0];
+      int at = 0;
+      bool nan = math::isnan(x[0]);
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j)
+        if (j < count) {
+          nan |= math::isnan(x[j]);
+          if (Largest ? x[j] > value : x[j] < value) {
+            value = x[j];
+            at = kLanes * j;
+          }
+        }
+      return {nan ? NAN : value, static_cast<int>(first) + at};
+    }
+  }
+  template <int N>
+  TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[N], int count, int first, float) {
+    Value best = nothing(op);
+    bool nan = false;
+    TALLY_UNROLL
+    for (int k = 0; k < N; ++k)
+      if (k < count) {
+        nan |= math::isnan(x[k]);
+        if (k == 0 || (Largest ? x[k] > best.value : x[k] < best.value)) best = {x[k], first + k};
+      }
+    if (nan) best.value = NAN;
+    return best;
+  }
+  template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return extreme_of<Largest>(x); }
+  TALLY_DEVICE static float extreme(float a, float b) { return extreme_of<Largest>(a, b); }
+  TALLY_DEVICE static bool loses(float a, float b) { return is_behind<Largest>(a, b); }
+  template <int kWidth, int kStep, int kCount>
+  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], float value, std::int64_t first) {
+    int at[4] = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
+    TALLY_UNROLL
+    for (int i = kCount - 1; i >= 0; --i)
+      if (x[i] == value) at[i % 4] = i / kWidth * kStep + i % kWidth;
+    if (value == 0) {  // the first of them, with its sign
+      TALLY_UNROLL
+      for (int i = kCount - 1; i >= 0; --i)
+        if (x[i] == 0) value = x[i];
+    }
+    const auto lower = [](int a, int b) { return a < b ? a : b; };
+    return {value, static_cast<int>(first) + lower(lower(at[0], at[1]), lower(at[2], at[3]))};
+  }
+  TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
+    const bool beats = Largest ? b.value > a.value : b.value < a.value;
+    return beats || (b.value == a.value && b.index < a.index) || math::isnan(b.value) ? b : a;
+  }
+  TALLY_DEVICE static bool holds(const Value& a) { return a.value == a.value; }
+  TALLY_DEVICE static Value unpack(const Partial& a) {
+    return {a.value, a.index < INT32_MAX ? static_cast<int>(a.index) : INT32_MAX};
+  }
+  TALLY_DEVICE static Partial pack(const Value& a) {
+    return {a.value, a.index == INT32_MAX ? INT64_MAX : std::int64_t{a.index}};
+  }
+};
+
+/// The extreme and how many tie with it, if no element is NaN.
+template <bool Largest> struct QuickShared {
+  using Op = SharedExtreme<Largest>;
+  using Partial = typename Op::template Ties<float>;
+  struct Value {
+    float value;
+    int count;
+  };
+  static constexpr bool any_order = true, checked = true, heavy = false;
+  static constexpr std::int64_t longest = INT32_MAX;
+  static constexpr int column_blocks(int width) { return width == 8 ? 3 : 4; }
+  static constexpr int row_blocks(int) { return 2; }
+
+  TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), 0}; }
+  template <int kRows>
+  TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t, float) {
+    if (count <= 0) return nothing(op);
+    if constexpr (kRows == 1) return {x[0], 1};
+    return neighbours(op, x, count, 0, 0);
+  }
+  template <int N> TALLY_DEVICE static Value neighbours(const Op& op, const float (&x)[N], int count, int, float) {
+    if (count <= 0) return nothing(op);
+    float value = x[0];
+    TALLY_UNROLL
+    for (int j = 1; j < N; ++j)
+      if (j < count) value = extreme_of<Largest>(value, x[j]);
+    float ties = 0;  // added in two instructions, integers in three
+    TALLY_UNROLL
+    for (int j = 0; j < N; ++j)
+      if (j < count) ties += x[j] == value ? 1.0f : 0.0f;
+    if (value == 0) {
+      TALLY_UNROLL
+      for (int j = 0; j < N; ++j)
+        if (j < count && x[j] == 0 && math::signbit(x[j]) != Largest) value = x[j];
+    }
+    return {value, static_cast<int>(ties)};
+  }
+  template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return extreme_of<Largest>(x); }
+  TALLY_DEVICE static float extreme(float a, float b) { return extreme_of<Largest>(a, b); }
+  TALLY_DEVICE static bool loses(float a, float b) { return is_behind<Largest>(a, b); }
+  template <int kWidth, int kStep, int kCount>
+  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], float value, std::int64_t) {
+    float ties[4] = {};
+    TALLY_UNROLL
+    for (int i = 0; i < kCount; ++i) ties[i % 4] += x[i] == value ? 1.0f : 0.0f;
+    if (value == 0) {
+      TALLY_UNROLL
+      for (int i = 0; i < kCount; ++i)
+        if (x[i] == 0 && math::signbit(x[i]) != Largest) value = x[i];
+    }
+    return {value, static_cast<int>((ties[0] + ties[1]) + (ties[2] + ties[3]))};
+  }
+  TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
+    const bool beats = (Largest ? b.value > a.value : b.value < a.value) || math::isnan(b.value);
+    Value one = beats ? b : a;
+    if (a.value == b.value) {
+      if (math::signbit(a.value) == Largest) one.value = b.value;  // of two zeros the one that counts
+      one.count = a.count + b.count;
+    }
+    return one;
+  }
+  TALLY_DEVICE static bool holds(const Value& a) { return a.value == a.value; }
+  TALLY_DEVICE static Value unpack(const Partial& a) {
+    return {a.count <= INT32_MAX / 2048 ? a.value : NAN, static_cast<int>(a.count)};
+  }
+  TALLY_DEVICE static Partial pack(const Value& a) { return {a.value, a.count}; }
+};
+
+template <bool Largest> struct UnitOf<Extreme<Largest>, float> { using type = QuickExtreme<Largest>; };
+template <bool Largest> struct UnitOf<SharedExtreme<Largest>, float> { using type = QuickShared<Largest>; };
+
+}  // namespace tally::cuda_loops
