@@ -59,13 +59,14 @@ __device__ __forceinline__ void look_again(unsigned looked) {
 #endif
 }
 
-/// blockIdx.x as if asked for anew, so that what follows from it is worked out again and leaves its registers before.
-__device__ __forceinline__ unsigned block_index_again() {
+/// blockIdx as if asked for anew, so that what follows from it is worked out again and leaves its registers before.
+__device__ __forceinline__ dim3 block_index_again() {
 #if defined(TALLY_SIMT) || !defined(__CUDA_ARCH__)
-  return blockIdx.x;
+  return blockIdx;
 #else
-  unsigned index;
-  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index));
+  dim3 index(0, 0, 0);
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index.x));
+  asm volatile("mov.u32 %0, %%ctaid.y;" : "=r"(index.y));
   return index;
 #endif
 }

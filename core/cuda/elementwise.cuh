@@ -94,6 +94,7 @@ template <int V, class F, class Out, class... In>
 __global__ void __launch_bounds__(kThreads)
     elementwise_kernel(F f, Strided<sizeof...(In) + 1> walk, Out* out, DeviceInput<In>... inputs) {
   const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * V;
+  gpu::begin_early();
   if (first < walk.count) elementwise_run<V>(f, walk, first, out, std::make_index_sequence<sizeof...(In)>{}, inputs...);
 }
 
@@ -121,7 +122,7 @@ void launch_elementwise(const char* name, const F& f, const Strided<sizeof...(In
   const std::size_t sizes[] = {sizeof(Out), sizeof(In)...};
   const bool by_runs = runs_by<kRun>(walk, data, sizes);
   const std::int64_t runs = by_runs ? (walk.count + kRun - 1) / kRun : walk.count;
-  const gpu::Grid grid{(runs + kThreads - 1) / kThreads, kThreads, 0, name};
+  const gpu::Grid grid{(runs + kThreads - 1) / kThreads, kThreads, 0, name, true};
   gpu::launch(by_runs ? elementwise_kernel<kRun, F, Out, In...> : elementwise_kernel<1, F, Out, In...>, grid, f, walk,
               out, inputs...);
 }

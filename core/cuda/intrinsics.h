@@ -122,6 +122,20 @@ template <class T> __device__ __forceinline__ void store_vector(T* address, cons
   store_streaming(reinterpret_cast<Vector<T>*>(address), vector);
 }
 
+/// In a kernel that is launched `early` (kernel.h), before its first access to global memory, by all threads: waits
+/// until the kernels before it in the stream are through and what they wrote is there (griddepcontrol). A kernel of few
+/// blocks lets the next one begin meanwhile. One of many does not: the next one's blocks go where there is room first,
+/// and would not be even.
+__device__ __forceinline__ void begin_early() {
+#if defined(TALLY_SIMT)
+  simt::begin_early();
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  constexpr unsigned kFew = 132;  // one a multiprocessor
+  if (gridDim.x * gridDim.y <= kFew) asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /// Adds one to `counter`, which goes back to 0 after `most`; what it was before. Whoever counts later sees what this
 /// thread, and by a barrier its block, has written (atom.acq_rel).
 __device__ __forceinline__ unsigned count_in(unsigned* counter, unsigned most) {
@@ -204,6 +218,17 @@ template <class T> __device__ __forceinline__ T shuffle_up(const T& value, int o
 }
 
 #endif
+
+/// Over all lanes of a warp, in all of them (redux.sync).
+__device__ __forceinline__ int sum_of_warp(int value) {
+#if !defined(TALLY_SIMT) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(kAllLanes, value);
+#else
+  for (int offset = 1; offset < kWarp; offset *= 2) value += shuffle_xor(value, offset);
+  return value;
+#endif
+}
+
 #endif
 
 }  // namespace tally::gpu

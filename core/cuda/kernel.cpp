@@ -1,6 +1,7 @@
 #include <tally/core/cuda/kernel.h>
 
 #include <string>
+#include <unordered_map>
 
 #include <tally/core/error.h>
 
@@ -38,6 +39,16 @@ void check_grid(const Grid& grid) {
                     "a block has at most " + std::to_string(most_shared()) + " bytes of shared memory, not " +
                         std::to_string(grid.shared_bytes),
                     Where{});
+}
+
+bool can_begin_early(const void* kernel) {
+  // Asked of the code itself: what is compiled for older devices, and for this one only when it is loaded, cannot.
+  thread_local std::unordered_map<const void*, bool> known;
+  const auto found = known.find(kernel);
+  if (found != known.end()) return found->second;
+  cudaFuncAttributes code;
+  check(cudaFuncGetAttributes(&code, kernel), "launch");
+  return known[kernel] = code.ptxVersion >= 90;
 }
 
 }  // namespace tally::gpu::detail

@@ -8,6 +8,7 @@
 //  5. Inline PTX and vendor intrinsics live in intrinsics.h, each beside its portable twin; loops unroll by
 //     TALLY_UNROLL. No CUDA library, no CUDA type in a host header.
 //  6. Kernels keep no state: what must survive a launch is passed in.
+//  7. A kernel that calls begin_early() before it looks at global memory may be launched early.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +33,14 @@ struct Grid {
   Extent block;
   std::size_t shared_bytes = 0;
   const char* name = "kernel";  ///< for errors
+  bool early = false;           ///< begins while kernels before it still run: it calls begin_early()
 };
 
 namespace detail {
 /// Throws CudaError where the device cannot have such a grid.
 void check_grid(const Grid& grid);
+/// Whether the code that this device runs of `kernel` awaits earlier kernels.
+bool can_begin_early(const void* kernel);
 constexpr std::size_t kSharedWithoutAsking = 40 * 1024;  // of 48 KB, which hold the kernel's own variables too
 }  // namespace detail
 
@@ -54,6 +58,13 @@ void launch(void (*kernel)(Parameters...), const Grid& grid, Arguments&&... argu
   config.blockDim = dim3(grid.block.x, grid.block.y, grid.block.z);
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = current_stream();
+  cudaLaunchAttribute early = {};
+  if (grid.early && detail::can_begin_early(reinterpret_cast<const void*>(kernel))) {
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &early;
+    config.numAttrs = 1;
+  }
 #if defined(TALLY_SIMT)
   simt::kernel_name = grid.name;
 #endif

@@ -67,6 +67,7 @@ template <class C> struct Statistics {
 };
 
 template <class C> __global__ void statistics_kernel(Statistics<C> s, gpu::Status status) {
+  gpu::begin_early();
   const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (c < s.channels) s.rstd[c] = C(1) / static_cast<C>(sqrt(s.var[c] + s.eps));
   if (gpu::raised(status)) return;
@@ -94,7 +95,7 @@ void batch_statistics(Cuda, const BatchStatistics& call) {
         static_cast<C>(call.eps),
         static_cast<C>(call.momentum),
         static_cast<C>(static_cast<double>(call.count) / static_cast<double>(call.count - 1))};
-    gpu::launch(statistics_kernel<C>, {(channels + kThreads - 1) / kThreads, kThreads, 0, "batch_statistics"},
+    gpu::launch(statistics_kernel<C>, {(channels + kThreads - 1) / kThreads, kThreads, 0, "batch_statistics", true},
                 statistics, gpu::status());
   });
 }

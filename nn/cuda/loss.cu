@@ -30,6 +30,7 @@ template <class C> struct Rows {
 };
 
 template <class C> __global__ void forward_kernel(Rows<C> rows, C* loss, C* row_weight, gpu::Status status) {
+  gpu::begin_early();
   const std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (r >= rows.count) return;
   const std::int64_t y = rows.target[r];
@@ -42,6 +43,7 @@ template <class C> __global__ void forward_kernel(Rows<C> rows, C* loss, C* row_
 }
 
 template <class C> __global__ void backward_kernel(Rows<C> rows, const C* grad, std::int64_t step, C* gx) {
+  gpu::begin_early();
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= rows.count * rows.classes) return;
   const std::int64_t r = i / rows.classes, c = i % rows.classes, y = rows.target[r];
@@ -65,8 +67,8 @@ void cross_entropy(Cuda, const CrossEntropyForward& call) {
   visit_real(call.logits.dtype(), [&](auto zero) {
     using C = decltype(zero);
     const Rows<C> rows(call);
-    gpu::launch(forward_kernel<C>, {blocks_for(rows.count), kThreads, 0, "cross_entropy"}, rows, call.loss.data<C>(),
-                call.row_weight.data<C>(), status);
+    gpu::launch(forward_kernel<C>, {blocks_for(rows.count), kThreads, 0, "cross_entropy", true}, rows,
+                call.loss.data<C>(), call.row_weight.data<C>(), status);
   });
 }
 
@@ -74,8 +76,9 @@ void cross_entropy_backward(Cuda, const CrossEntropyBackward& call) {
   visit_real(call.logits.dtype(), [&](auto zero) {
     using C = decltype(zero);
     const Rows<C> rows(call);
-    gpu::launch(backward_kernel<C>, {blocks_for(rows.count * rows.classes), kThreads, 0, "cross_entropy_backward"},
-                rows, call.grad.data<C>(), call.grad.strides()[0], call.gx.data<C>());
+    gpu::launch(backward_kernel<C>,
+                {blocks_for(rows.count * rows.classes), kThreads, 0, "cross_entropy_backward", true}, rows,
+                call.grad.data<C>(), call.grad.strides()[0], call.gx.data<C>());
   });
 }
 

@@ -70,6 +70,7 @@ __device__ void run_part(const Part<Update>& part, std::int64_t first, std::inte
 }
 
 template <class Update> __global__ void update_kernel(Batch<Update> batch, gpu::Status status) {
+  gpu::begin_early();
   if (gpu::raised(status)) return;
   const std::int64_t block = blockIdx.x;
   const int k = gpu::array_of_block(batch.first_block, batch.count, block);
@@ -91,7 +92,7 @@ template <class Update> void run_parts(Cuda, const std::vector<Part<Update>>& pa
       batch.first_block[batch.count++] = blocks;
       blocks += (parts[i].count + elements_past_line(parts[i]) + per_block - 1) / per_block;
     }
-    gpu::launch(update_kernel<Update>, {blocks, kThreads, 0, "update"}, batch, gpu::status());
+    gpu::launch(update_kernel<Update>, {blocks, kThreads, 0, "update", true}, batch, gpu::status());
   }
 }
 

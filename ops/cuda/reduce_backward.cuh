@@ -21,6 +21,7 @@ template <class Op, class T> struct BackwardTask {
 /// A thread takes kWidth neighbours of the dense gx, which are neighbours in x too.
 template <class Op, class T, int kWidth>
 __global__ void __launch_bounds__(256) reduce_backward_kernel(const TALLY_GRID_CONSTANT BackwardTask<Op, T> task) {
+  gpu::begin_early();
   using C = Compute<T>;
   using Load = gpu::Vector<T, kWidth>;
   using Acc = typename BackwardTask<Op, T>::Acc;
@@ -60,9 +61,9 @@ void reduce_backward(const Op& op, const Strided<5>& walk, std::int64_t n, const
     const BackwardTask<Op, T> task{op, Walk<5>(walk), walk.count, n, x, grad, accumulators, gx};
     const auto blocks = [&](int width) { return (walk.count + 256 * width - 1) / (256 * width); };
     if (wide)
-      gpu::launch(reduce_backward_kernel<Op, T, kWidth>, {blocks(kWidth), 256, 0, Op::name}, task);
+      gpu::launch(reduce_backward_kernel<Op, T, kWidth>, {blocks(kWidth), 256, 0, Op::name, true}, task);
     else
-      gpu::launch(reduce_backward_kernel<Op, T, 1>, {blocks(1), 256, 0, Op::name}, task);
+      gpu::launch(reduce_backward_kernel<Op, T, 1>, {blocks(1), 256, 0, Op::name, true}, task);
   }
 }
 

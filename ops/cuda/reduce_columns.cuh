@@ -219,7 +219,8 @@ TALLY_COLD PartialOf<Op, Compute<T>> exact_strip(const Task<Op, T>& task, const 
 /// The last block of a strip: the tree over what all blocks have left of it. At most 32·kKept lists, of which `here`
 /// exist: as many threads each as there are, of one warp.
 template <class Op, class T>
-TALLY_COLD void finish_columns(const Task<Op, T>& task, std::int64_t strip, std::int64_t list0, int columns, int here) {
+TALLY_DEVICE void finish_columns(const Task<Op, T>& task, std::int64_t strip, std::int64_t list0, int columns,
+                                 int here) {
   using C = Compute<T>;
   const int tid = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   const int sharers = threads / columns < kWarp ? threads / columns : kWarp, column = tid / sharers;
@@ -240,6 +241,7 @@ __global__ void __launch_bounds__(256, strip_blocks<Unit<Op, Compute<T>>>())
   using Value = typename U::Value;
   using Partial = PartialOf<Op, C>;
   using Mine = Strip<U, kWidth, kRows, Op, T>;
+  gpu::begin_early();
   const Plan& plan = task.plan;
   const int tid = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x), w = tid / kWarp;
   const int across = plan.across, across_bits = Mine::power_bits(across);

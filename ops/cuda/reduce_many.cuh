@@ -64,6 +64,7 @@ __global__ void __launch_bounds__(kWarpsOfABlock* kWarp, 2)
   Shared& shared = gpu::shared<Shared>();
   Task<Op, T>& task = *reinterpret_cast<Task<Op, T>*>(shared.task);
   Partial* of_warp = reinterpret_cast<Partial*>(shared.warps);
+  gpu::begin_early();
   const int t = static_cast<int>(threadIdx.x % kWarp), w = static_cast<int>(threadIdx.x / kWarp);
   const int k = gpu::array_of_block(many.plan.first_block, many.plan.arrays, blockIdx.x);
   const std::int64_t split = blockIdx.x - many.plan.first_block[k];
@@ -124,7 +125,7 @@ void reduce_arrays(const char* name, const Op& op, const std::vector<Array<T>>& 
     many.accumulators = accumulators + first;
     many.tickets = tickets(many.plan.arrays + 1);
     many.final = first + count == arrays.size();
-    gpu::launch(kernel, {many.plan.blocks(), kWarpsOfABlock * kWarp, 0, name}, many, then);
+    gpu::launch(kernel, {many.plan.blocks(), kWarpsOfABlock * kWarp, 0, name, true}, many, then);
   }
 }
 

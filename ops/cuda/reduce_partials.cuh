@@ -126,20 +126,15 @@ TALLY_DEVICE bool is_last_block(unsigned* ticket, std::int64_t blocks, bool& las
 constexpr std::uint64_t kArrived = std::uint64_t{1} << 32;
 template <class Partial> constexpr int kMailWords = static_cast<int>(sizeof(Partial) / sizeof(std::uint32_t));
 
-/// The mailboxes of `count` partial results, read by up to `threads` threads, `chunk` of them each. What the threads
-/// read at the same time is side by side.
+/// The mailboxes of a list's partial results: `readers` threads read 2^each_bits of them each. What they read at the
+/// same time is side by side.
 struct Mail {
   std::uint64_t* words;
-  int threads, chunk;
+  int readers, each_bits;
 
-  TALLY_DEVICE Mail(std::uint64_t* words, int count, int most_threads) : words(words) {
-    threads = 1 << (32 - __clz(count - 1));
-    chunk = threads > most_threads ? threads / most_threads : 1;
-    threads /= chunk;
-  }
-  /// Word 0 of the `k`-th of thread t; the others follow `threads` apart.
-  template <class Partial> TALLY_DEVICE std::uint64_t* box(int t, int k) const {
-    return words + k * kMailWords<Partial> * threads + t;
+  /// Word 0 of the `k`-th of a reader; the others follow `readers` apart.
+  template <class Partial> TALLY_DEVICE std::uint64_t* box(int reader, int k) const {
+    return words + k * kMailWords<Partial> * readers + reader;
   }
 };
 /// Words of 8 bytes that so many need.
@@ -151,9 +146,9 @@ template <class Partial> TALLY_DEVICE void send_partial(const Mail& mail, int nu
   static_assert(sizeof(Partial) % sizeof(std::uint32_t) == 0);
   std::uint32_t words[kMailWords<Partial>];
   memcpy(words, static_cast<const void*>(&value), sizeof value);
-  std::uint64_t* box = mail.box<Partial>(number / mail.chunk, number % mail.chunk);
+  std::uint64_t* box = mail.box<Partial>(number >> mail.each_bits, number & ((1 << mail.each_bits) - 1));
   TALLY_UNROLL
-  for (int i = 0; i < kMailWords<Partial>; ++i) gpu::store_whole(box + i * mail.threads, words[i] | kArrived);
+  for (int i = 0; i < kMailWords<Partial>; ++i) gpu::store_whole(box + i * mail.readers, words[i] | kArrived);
 }
 
 /// kCount of this thread, from its `first`-th on, of which `count` exist; the rest is left as it is. All words are
@@ -162,7 +157,7 @@ template <int kCount, class Partial>
 TALLY_DEVICE void receive_partials(const Mail& mail, int first, int count, Partial (&values)[kCount]) {
   constexpr int kWords = kMailWords<Partial>;
   std::uint64_t* const boxes = mail.box<Partial>(static_cast<int>(threadIdx.x), first);
-  const auto box = [&](int k, int i) { return boxes + (k * kWords + i) * mail.threads; };
+  const auto box = [&](int k, int i) { return boxes + (k * kWords + i) * mail.readers; };
   std::uint64_t words[kCount][kWords];
   bool arrived = false;
   for (unsigned looked = 0; !arrived; gpu::look_again(looked++)) {
@@ -199,7 +194,8 @@ template <class C, class Op> TALLY_COLD PartialOf<Op, C> merge_mail(const Op& op
                                                        : kWords <= 4 ? 4
                                                        : kWords <= 6 ? 2
                                                                      : 1;  // as registers allow
-  const int left = count - static_cast<int>(threadIdx.x) * mail.chunk, mine = left < mail.chunk ? left : mail.chunk;
+  const int each = 1 << mail.each_bits, left = count - static_cast<int>(threadIdx.x) * each;
+  const int mine = left < each ? left : each;
   return merge_batches<E, kLoads>(op, 0, mine, [&](std::int64_t i) {
     Several<Partial, kLoads> v;
     TALLY_UNROLL

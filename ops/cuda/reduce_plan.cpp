@@ -44,6 +44,9 @@ Plan plan_rows(const Problem& p, const Limits& limits) {
   if (plan.splits > 1) {
     plan.partials = lists * plan.splits;
     plan.tickets = lists;
+    const std::int64_t boxes = power_of_two(plan.splits);
+    plan.readers = static_cast<int>(std::min<std::int64_t>(boxes, plan.threads));
+    plan.each_bits = std::countr_zero(static_cast<std::uint64_t>(boxes / plan.readers));
   }
   return plan;
 }

@@ -52,6 +52,8 @@ struct Plan {
   std::int64_t splits = 1;  ///< blocks a list or strip; above 1 the last one to finish merges them
 
   int warps_per_list = 1;  ///< rows, columns (a strip): of a block, a power of two
+  int readers = 1;         ///< rows: threads that read what the blocks of a list send, a power of two,
+  int each_bits = 0;       ///< and each of them that of 2^each_bits blocks
   int rows = kRowsOfTile;  ///< short_rows, columns: elements a lane has at most; 1, 2, 4 or 8
   int group = 1;           ///< short_rows, slabs: threads a list, a power of two
 

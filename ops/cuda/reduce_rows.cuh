@@ -63,14 +63,15 @@ TALLY_COLD ShareOfTile<U, kWidth> read_any_tile(const Task<Op, T>& task, const T
   return share;
 }
 
-/// The last tile of a list in one piece, of whole vectors: as the others, all loads at once.
+/// The last tile of a list of n in one piece, of whole vectors: as the others, all loads at once. It has its arguments
+/// by value: of a kernel's arguments a function of its own would read each from memory.
 template <class U, int kWidth, class Op, class T>
-TALLY_COLD ShareOfTile<U, kWidth> read_last_tile(const Task<Op, T>& task, const T* x, Compute<T> pivot,
+TALLY_COLD ShareOfTile<U, kWidth> read_last_tile(const Op op, const T* x, std::int64_t n, Compute<T> pivot,
                                                  std::int64_t tile) {
   using S = Share<kWidth>;
   using Load = gpu::Vector<T, kWidth>;
   const std::int64_t first = tile * kTile;
-  const int count = static_cast<int>(task.n - first), left = count - S::lane(0);
+  const int count = static_cast<int>(n - first), left = count - S::lane(0);
   const T* from = x + first + S::lane(0);
   LoadsOfTile<kWidth, T> loads;
   TALLY_UNROLL
@@ -78,7 +79,7 @@ TALLY_COLD ShareOfTile<U, kWidth> read_last_tile(const Task<Op, T>& task, const 
     loads.at[i] = i * S::kStep < left
                       ? gpu::Held<T, kWidth>(gpu::load_streaming(reinterpret_cast<const Load*>(from + i * S::kStep)))
                       : gpu::Held<T, kWidth>{};
-  return share_of_tile<U, false>(task.op, loads, first, count, pivot);
+  return share_of_tile<U, false>(op, loads, first, count, pivot);
 }
 
 /// A whole tile in one piece, or in a few of one stride.
@@ -124,15 +125,28 @@ TALLY_DEVICE void add_to_extreme(const Op& op, const LoadsOfTile<kWidth, T>& loa
 /// Whether two groups of tiles merge side by side, half of a warp's threads each, so that no merge is done twice: where
 /// a merge is more than an addition.
 template <class U, int kWidth> constexpr bool merges_pairs() {
-  return Share<kWidth>::kPasses == 1 && !U::any_order && !U::heavy && sizeof(typename U::Value) > 4;
+  return Share<kWidth>::kPasses == 1 && !U::any_order && !U::heavy && sizeof(typename U::Value) > 4 && !has_across<U>;
 }
 
+/// The values of a block's groups of tiles, which its warps leave each other to have them in order.
+template <class U, int kWidth> struct Board {
+  static constexpr bool pays =  // measured
+      !U::any_order && !U::heavy && (sizeof(typename U::Value) <= 8 || (kWidth > 1 && has_across<U>));
+  static constexpr int kSize = 1024;
+  alignas(16) unsigned char bytes[kSize * sizeof(typename U::Value)];
+
+  TALLY_DEVICE static typename U::Value* values() {
+    return reinterpret_cast<typename U::Value*>(gpu::shared<Board>().bytes);
+  }
+};
+
 /// The groups of Share::kTiles tiles of a list that begin at `begin`, `begin` + stride, ... before `end`. Of a run, the
-/// result is in the warp's first thread. With a board, that thread leaves each group's result there, kRowWarps apart.
+/// result is in the warp's first thread. If `board` is not negative, that thread leaves each group's result on the
+/// block's board, from there on and kRowWarps apart.
 template <class U, int kWidth, class Op, class T>
 TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_t list, std::int64_t begin,
                                             std::int64_t end, std::int64_t stride = Share<kWidth>::kTiles,
-                                            typename U::Value* board = nullptr) {
+                                            int board = -1) {
   using S = Share<kWidth>;
   const T* x = task.list(list);
   const Compute<T> pivot = task.pivot(list);
@@ -143,12 +157,13 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
   typename U::Value mine = U::nothing(task.op);
   const auto keep = [&](const typename U::Value& total) {  // of a group, in the warp's first thread
     mine = total;
-    if (board) {
-      if (threadIdx.x % kWarp == 0) *board = mine;
-      board += kRowWarps;
-    } else if (!at_once) {
-      counter.push(mine);
-    }
+    if constexpr (Board<U, kWidth>::pays)
+      if (board >= 0) {
+        if (threadIdx.x % kWarp == 0) Board<U, kWidth>::values()[board] = mine;
+        board += kRowWarps;
+        return;
+      }
+    if (!at_once) counter.push(mine);
   };
   const auto add = [&](ShareOfTile<U, kWidth>& share, auto whole_tiles) {
     constexpr bool kEven = whole_tiles();
@@ -183,7 +198,7 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
         typename U::Value v[2] = {share_of(group).passes[0], share_of(group + stride).passes[0]};
         merge_across<U, 2, true>(task.op, v, 1, 2);
         merge_across<U, 1, true>(task.op, v, 2, kWarp);
-        if (board) {
+        if (board >= 0) {
           keep(v[0]);
           keep(gpu::shuffle(v[0], 1));
         } else {
@@ -207,14 +222,14 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
       if constexpr (U::heavy)
         share = read_any_tile<U, kWidth>(task, x, pivot, tile);
       else if (dense && (tile + 1) * kTile > task.n && task.n % kWidth == 0)
-        share = read_last_tile<U, kWidth>(task, x, pivot, tile);
+        share = read_last_tile<U, kWidth>(task.op, x, task.n, pivot, tile);
       else
         share = read_any_tile<U, kWidth>(task, x, pivot, tile);
     }
     add(share, std::false_type());
   }
   if constexpr (U::any_order) merge_across<U, 1>(task.op, &mine, 1, kWarp);
-  return U::any_order || at_once || board ? mine : counter.finish();
+  return U::any_order || at_once || board >= 0 ? mine : counter.finish();
 }
 
 template <class Op, class T>
@@ -222,13 +237,6 @@ TALLY_COLD PartialOf<Op, Compute<T>> exact_run_of_tiles(const Task<Op, T>& task,
                                                         std::int64_t end) {
   return run_of_tiles<Exact<Op, Compute<T>>, 1>(task, list, begin, end);
 }
-
-/// The values of a block's groups of tiles, which its warps leave each other to have them in order.
-template <class U> struct Board {
-  static constexpr bool pays = !U::any_order && !U::heavy && sizeof(typename U::Value) <= 8;  // measured
-  static constexpr int kSize = 1024;
-  alignas(16) unsigned char bytes[kSize * sizeof(typename U::Value)];
-};
 
 /// The tree over values [begin, begin + size) of which only the first `filled` of all are there; size is a power of
 /// two.
@@ -248,19 +256,18 @@ TALLY_DEVICE typename U::Value merge_board(const Op& op, const typename U::Value
   return size > kWarp ? counter.finish() : value;
 }
 
-/// The tree over what the warps of a block have left, then the tree over blocks is finished; in the first warp.
+/// The tree over the threads of a block; in its first thread.
 template <class Op, class T>
-TALLY_DEVICE void store_total(const Task<Op, T>& task, std::int64_t list, PartialOf<Op, Compute<T>> total,
-                              PartialOf<Op, Compute<T>>* of_warp) {
+TALLY_DEVICE PartialOf<Op, Compute<T>> across_block(const Op& op, PartialOf<Op, Compute<T>> total,
+                                                    PartialOf<Op, Compute<T>>* of_warp) {
   using C = Compute<T>;
   const int t = static_cast<int>(threadIdx.x % kWarp), w = static_cast<int>(threadIdx.x / kWarp);
   const int warps = static_cast<int>(blockDim.x / kWarp);
-  total = across_partials<C>(task.op, total, kWarp);
+  total = across_partials<C>(op, total, kWarp);
   if (t == 0) of_warp[w] = total;
   __syncthreads();
-  if (w > 0) return;
-  total = across_partials<C>(task.op, t < warps ? of_warp[t] : Fold<Op, C>::nothing(task.op), warps);
-  if (t == 0) task.store(list, total);
+  if (w > 0) return total;
+  return across_partials<C>(op, t < warps ? of_warp[t] : Fold<Op, C>::nothing(op), warps);
 }
 
 /// The last block of a list: the tree over what all its blocks have left in memory, in the list's order.
@@ -277,40 +284,41 @@ TALLY_COLD void finish_rows(const Task<Op, T>& task, std::int64_t list, PartialO
     const std::int64_t chunk = power_of_two_at_least((splits + threads - 1) / threads);
     total = merge_memory<C>(task.op, partials, 1, threadIdx.x * chunk, chunk, splits);
   }
-  store_total(task, list, total, of_warp);
+  total = across_block<Op, T>(task.op, total, of_warp);
+  if (threadIdx.x == 0) task.store(list, total);
 }
 
-/// The same over what they send, as it arrives.
+/// The same over what they send, as it arrives; in the first thread.
 template <class Op, class T>
-TALLY_COLD void receive_rows(const Task<Op, T>& task, std::int64_t list, PartialOf<Op, Compute<T>>* of_warp) {
+TALLY_DEVICE PartialOf<Op, Compute<T>> receive_rows(const Task<Op, T>& task, std::int64_t list,
+                                                    PartialOf<Op, Compute<T>>* of_warp) {
   using C = Compute<T>;
   const int splits = static_cast<int>(task.plan.splits), mine = static_cast<int>(threadIdx.x);
   const Mail mail = task.mail(list);
   PartialOf<Op, C> total[1] = {Fold<Op, C>::nothing(task.op)};
-  if (mail.chunk == 1)
+  if (mail.each_bits == 0)
     receive_partials<1>(mail, 0, mine < splits ? 1 : 0, total);
   else
     total[0] = merge_mail<C>(task.op, mail, splits);
-  if (splits > kWarp) return store_total(task, list, total[0], of_warp);
-  if (mine >= kWarp) return;
-  total[0] = across_partials<C>(task.op, total[0], kWarp);
-  if (mine == 0) task.store(list, total[0]);
+  if (splits > kWarp) return across_block<Op, T>(task.op, total[0], of_warp);
+  return mine < kWarp ? across_partials<C>(task.op, total[0], kWarp) : total[0];
 }
 
-/// What a warp of block number `block` is to do.
+/// What a warp of a block is to do: block.y is the list, block.x the part of it, or several lists have a block.
 struct PartOfRow {
   int split;  ///< number of the block among those of its list
   std::int64_t first_list, list, begin, end;
 
-  TALLY_DEVICE PartOfRow(const Plan& plan, std::int64_t n, unsigned block) {
+  template <class Op, class T> TALLY_DEVICE PartOfRow(const Task<Op, T>& task, const dim3& block) {
+    const Plan& plan = task.plan;
     const int w = static_cast<int>(threadIdx.x / kWarp), warps = static_cast<int>(blockDim.x / kWarp);
     const int shared_by = plan.warps_per_list, shared_bits = 31 - __clz(shared_by);
-    const unsigned splits = static_cast<unsigned>(plan.splits);
-    split = splits == 1 ? 0 : static_cast<int>(block % splits);
-    first_list = splits == 1 ? std::int64_t{block} * (warps >> shared_bits) : block / splits;
+    const bool alone = plan.splits == 1;
+    split = alone ? 0 : static_cast<int>(block.x);
+    first_list = alone ? std::int64_t{block.x} * (warps >> shared_bits) : block.y;
     list = first_list + (w >> shared_bits);
     begin = (static_cast<std::int64_t>(split) * shared_by + (w & (shared_by - 1))) * plan.run;
-    const std::int64_t tiles = (n + kTile - 1) / kTile, past = begin + plan.run;
+    const std::int64_t tiles = (task.n + kTile - 1) / kTile, past = begin + plan.run;
     end = past < tiles ? past : tiles;
   }
 };
@@ -323,81 +331,78 @@ __global__ void __launch_bounds__(256, Unit<Op, Compute<T>>::row_blocks(kWidth))
   using Partial = PartialOf<Op, C>;
   const int t = static_cast<int>(threadIdx.x % kWarp), w = static_cast<int>(threadIdx.x / kWarp);
   const std::int64_t run = task.plan.run;
+  const PartOfRow part(task, blockIdx);
+  gpu::begin_early();
   // Which block begins last is asked for now and needed at the end.
   unsigned begun = 0;
   if (task.plan.splits > 1 && threadIdx.x == 0)
-    begun = gpu::count_start(task.tickets + PartOfRow(task.plan, task.n, blockIdx.x).list,
-                             static_cast<unsigned>(task.plan.splits - 1));
+    begun = gpu::count_start(task.tickets + part.list, static_cast<unsigned>(task.plan.splits - 1));
 
   // A block that has one list reads its warps' parts together, group by group, so that it walks through memory in one
   // piece. From the board each warp then takes what its part is worth.
   constexpr int kTiles = Share<kWidth>::kTiles;
-  const bool together =
-      Board<U>::pays && task.plan.warps_per_list == kRowWarps && run > kTiles && run * kRowWarps <= Board<U>::kSize;
-  typename U::Value* board = nullptr;
-  if constexpr (Board<U>::pays)
-    if (together) board = reinterpret_cast<typename U::Value*>(gpu::shared<Board<U>>().bytes);
-  auto value = U::nothing(task.op);
-  {
-    const PartOfRow mine(task.plan, task.n, blockIdx.x);
-    std::int64_t begin = mine.begin, end = mine.end;
-    if (together) {
-      const std::int64_t tiles = (task.n + kTile - 1) / kTile, past = begin + (kRowWarps - w) * run;
-      begin -= w * (run - kTiles);
-      end = past < tiles ? past : tiles;
-    }
-    if (mine.list < task.lists && begin < end)
-      value = run_of_tiles<U, kWidth>(task, mine.list, begin, end, together ? kRowWarps * kTiles : kTiles,
-                                      together ? board + w : nullptr);
-  }
+  const bool together = Board<U, kWidth>::pays && task.plan.warps_per_list == kRowWarps && run > kTiles &&
+                        run * kRowWarps <= Board<U, kWidth>::kSize;
+  std::int64_t begin = part.begin, end = part.end;
   if (together) {
-    const PartOfRow mine(task.plan, task.n, gpu::block_index_again());
+    const std::int64_t tiles = (task.n + kTile - 1) / kTile, past = begin + (kRowWarps - w) * run;
+    begin -= w * (run - kTiles);
+    end = past < tiles ? past : tiles;
+  }
+  auto value = U::nothing(task.op);
+  if (part.list < task.lists && begin < end)
+    value =
+        run_of_tiles<U, kWidth>(task, part.list, begin, end, together ? kRowWarps * kTiles : kTiles, together ? w : -1);
+  if (together) {
+    const PartOfRow mine(task, gpu::block_index_again());
     __syncthreads();
     const int size = static_cast<int>(run) / kTiles;
     const std::int64_t left = (task.n + kTile - 1) / kTile - (mine.begin - w * run), most = kRowWarps * run;
     const int filled = static_cast<int>((left < most ? left : most) + kTiles - 1) / kTiles;
-    value = merge_board<U>(task.op, board, w * size, size, filled);
+    value = merge_board<U>(task.op, Board<U, kWidth>::values(), w * size, size, filled);
   }
   Partial total = U::pack(value);
   if constexpr (U::checked) {
     if (task.n > U::longest || __any_sync(gpu::kAllLanes, t == 0 && !U::holds(value))) {
-      const PartOfRow mine(task.plan, task.n, gpu::block_index_again());
+      const PartOfRow mine(task, gpu::block_index_again());
       total = Fold<Op, C>::nothing(task.op);
       if (mine.list < task.lists && mine.begin < mine.end)
         total = exact_run_of_tiles(task, mine.list, mine.begin, mine.end);
     }
   }
-  const PartOfRow mine(task.plan, task.n, gpu::block_index_again());
-  const int shared_by = task.plan.warps_per_list;
-  if (shared_by == 1) {
-    if (t == 0 && mine.list < task.lists) store_seldom(task, mine.list, total);
-    return;
-  }
-
-  struct Shared {
-    alignas(16) unsigned char warps[kRowWarps * sizeof(Partial)];
-    bool last;
-  };
-  Shared& shared = gpu::shared<Shared>();
-  Partial* of_warp = reinterpret_cast<Partial*>(shared.warps);
+  const PartOfRow mine(task, gpu::block_index_again());
+  const int shared_by = task.plan.warps_per_list, shared_bits = 31 - __clz(shared_by);
   const std::int64_t splits = task.plan.splits;
-  if (t == 0) of_warp[w] = total;
-  if (threadIdx.x == 0) shared.last = splits > 1 && begun == static_cast<unsigned>(splits - 1);
-  __syncthreads();
-  if (w == 0) {
-    const int warps = static_cast<int>(blockDim.x / kWarp), shared_bits = 31 - __clz(shared_by);
-    total = across_partials<C>(task.op, t < warps ? of_warp[t] : Fold<Op, C>::nothing(task.op), shared_by);
-    const std::int64_t list = mine.first_list + (t >> shared_bits);
-    if (t < warps && (t & (shared_by - 1)) == 0 && list < task.lists) {
-      if (splits == 1)
-        store_seldom(task, list, total);
-      else
-        send_partial(task.mail(list), mine.split, total);
+  // Of the list that this thread may have to store: asked for now, needed last.
+  const std::int64_t list = shared_by == 1 ? mine.list : mine.first_list + (t >> shared_bits);
+  const C pivot = list < task.lists ? task.pivot(list) : C(0);
+  bool stores = t == 0 && list < task.lists;
+  if (shared_by > 1) {
+    struct Shared {
+      alignas(16) unsigned char warps[kRowWarps * sizeof(Partial)];
+      bool last;
+    };
+    Shared& shared = gpu::shared<Shared>();
+    Partial* of_warp = reinterpret_cast<Partial*>(shared.warps);
+    if (t == 0) of_warp[w] = total;
+    if (threadIdx.x == 0) shared.last = splits > 1 && begun == static_cast<unsigned>(splits - 1);
+    __syncthreads();
+    if (w == 0) {
+      const int warps = static_cast<int>(blockDim.x / kWarp);
+      total = across_partials<C>(task.op, t < warps ? of_warp[t] : Fold<Op, C>::nothing(task.op), shared_by);
+      if (splits > 1 && t == 0) send_partial(task.mail(list), mine.split, total);
+      stores = t < warps && (t & (shared_by - 1)) == 0 && list < task.lists;
+    } else {
+      stores = false;
+    }
+    if (splits > 1) {
+      if (!shared.last) return;
+      __syncthreads();  // its own partial result is sent, too
+      total = receive_rows(task, mine.first_list, of_warp);
+      stores = threadIdx.x == 0;
     }
   }
-  if (!shared.last) return;
-  __syncthreads();  // its own partial result is sent, too
-  receive_rows(task, mine.list, of_warp);
+  if (stores) task.store(list, total, pivot);
 }
 
 }  // namespace tally::cuda_loops

@@ -95,6 +95,7 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
   using U = Unit<Op, C>;
   using Load = gpu::Vector<T, kVector>;
   constexpr int kLists = lists_under_way(kRows, is_slight<U, T>());
+  gpu::begin_early();
   const int group = task.plan.group, group_bits = 31 - __clz(group);
   const int r = static_cast<int>(threadIdx.x) & (group - 1), groups = static_cast<int>(blockDim.x) >> group_bits;
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (groups * kLists) + (threadIdx.x >> group_bits);
@@ -223,7 +224,7 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
   for (int k = 0; k < kLists; ++k) totals[k] = v[k];
   TALLY_ROLLED
   for (int k = 0, u = r; u < kLists; ++k, u += group)
-    if (u * groups < ahead) store_seldom(task, first + u * groups, U::pack(totals[k]));
+    if (u * groups < ahead) task.store(first + u * groups, U::pack(totals[k]));
 }
 
 }  // namespace tally::cuda_loops

@@ -185,6 +185,7 @@ __global__ void __launch_bounds__(256, Unit<Op, Compute<T>>::column_blocks(kWidt
   using C = Compute<T>;
   using U = Unit<Op, C>;
   using E = Exact<Op, C>;
+  gpu::begin_early();
   const Plan& plan = task.plan;
   const unsigned splits = static_cast<unsigned>(plan.splits), units = gridDim.x / splits;
   const unsigned split = splits == 1 ? 0 : blockIdx.x / units, unit = blockIdx.x - split * units;

@@ -26,8 +26,8 @@ TALLY_DEVICE void merge_blocks(const Op& op, const PartialOf<Op, C>* from, int l
 /// The blocks of a unit come together in two rounds: the last of every `gather` neighbours merges theirs, the last of
 /// those the unit's.
 template <class Op, class T>
-TALLY_COLD void gather_slabs(const Task<Op, T>& task, const SlabLists<Op, T>& lists, unsigned unit, unsigned units,
-                             unsigned split) {
+TALLY_DEVICE void gather_slabs(const Task<Op, T>& task, const SlabLists<Op, T>& lists, unsigned unit, unsigned units,
+                               unsigned split) {
   using C = Compute<T>;
   struct Shared {
     bool last;

@@ -98,6 +98,7 @@ __global__ void __launch_bounds__(256, small_slab_blocks<Unit<Op, Compute<T>>>()
     reduce_small_slabs(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;
+  gpu::begin_early();
   const SlabLists<Op, T> lists(task, blockIdx.x);
   const StagedLists<Op, T> staged(task, lists, gpu::shared_memory<T>());
   staged.read();

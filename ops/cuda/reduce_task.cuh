@@ -101,15 +101,12 @@ template <class Op, class T> struct Task {
   Plan plan;
   Partial* partials;
   unsigned* tickets;
+  std::uint64_t* mail_words;  // where the blocks of long rows leave their partial results
   Op op;
   Walk<1> kept, reduced;
 
-  /// Where the blocks of a long row leave their partial results: behind the tickets.
   TALLY_DEVICE Mail mail(std::int64_t o) const {
-    std::uint64_t* words = reinterpret_cast<std::uint64_t*>(tickets + (plan.tickets + 1) / 2 * 2);
-    const Mail of_first(words, static_cast<int>(plan.splits), plan.threads);
-    return {words + o * of_first.threads * of_first.chunk * kMailWords<Partial>, static_cast<int>(plan.splits),
-            plan.threads};
+    return {mail_words + o * (plan.readers << plan.each_bits) * kMailWords<Partial>, plan.readers, plan.each_bits};
   }
   TALLY_DEVICE const T* list(std::int64_t o) const {
     return x + (list_step != 0 || o == 0 ? o * list_step : offset(kept, o));

@@ -9,7 +9,7 @@ namespace tally::cuda_loops {
 
 template <class Op, class T> bool map_rows(const RowTask<Op, T>& task) {
   const RowPlan& plan = task.plan;
-  const gpu::Grid grid{plan.blocks, plan.threads, plan.shared_bytes, Op::name};
+  const gpu::Grid grid{plan.blocks, plan.threads, plan.shared_bytes, Op::name, true};
   switch (plan.mapping) {
     case RowPlan::Mapping::none:
       return false;

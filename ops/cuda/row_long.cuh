@@ -323,6 +323,7 @@ __global__ void __launch_bounds__(most_row_threads(Op::inputs, sizeof(T)))
   using Row = LongRow<Op, T, kWidth, kShifted>;
   void* board = gpu::shared_memory<unsigned char>() + task.plan.kept_bytes;
   const bool in_turn = task.plan.in_turn;
+  gpu::begin_early();
   if (in_turn) Row{task, blockIdx.x}.fetch();
   TALLY_ROLLED
   for (std::int64_t row = blockIdx.x; row < task.rows; row += gridDim.x) {

@@ -12,22 +12,28 @@ template <class Op, class T, int kRows> struct ShortRow {
   using Row = typename RowTask<Op, T>::Row;
   Load loads[kRows][Op::inputs];
 
+  /// Of one width all loads are asked for together: with a branch at each, the next ones waited for the one before.
   TALLY_DEVICE void read(const RowTask<Op, T>& task, std::int64_t row, bool exists, int lane) {
-    TALLY_UNROLL
-    for (int k = 0; k < Op::inputs; ++k) {
-      const T* from = task.input(k, exists ? row : 0) + lane;
+    const auto read_all = [&](auto read_one) {
       TALLY_UNROLL
-      for (int j = 0; j < kRows; ++j) {
-        const int left = exists ? static_cast<int>(task.n) - lane - kLanes * j : 0;
-        if (sizeof(T) <= 4 && task.plan.wide) {
-          if constexpr (sizeof(T) <= 4)
-            loads[j][k] = left > 0 ? gpu::load_streaming(reinterpret_cast<const Load*>(from + kLanes * j)) : Load{};
-        } else {
-          TALLY_UNROLL
-          for (int w = 0; w < kVector; ++w) loads[j][k][w] = w < left ? from[kLanes * j + w] : T{};
-        }
+      for (int k = 0; k < Op::inputs; ++k) {
+        const T* from = task.input(k, exists ? row : 0) + lane;
+        TALLY_UNROLL
+        for (int j = 0; j < kRows; ++j)
+          loads[j][k] = read_one(from + kLanes * j, exists ? static_cast<int>(task.n) - lane - kLanes * j : 0);
       }
-    }
+    };
+    if constexpr (sizeof(T) <= 4)
+      if (task.plan.wide)
+        return read_all([](const T* from, int left) {
+          return left > 0 ? gpu::load_streaming(reinterpret_cast<const Load*>(from)) : Load{};
+        });
+    read_all([](const T* from, int left) {
+      Load load;
+      TALLY_UNROLL
+      for (int w = 0; w < kVector; ++w) load[w] = w < left ? from[w] : T{};
+      return load;
+    });
   }
 
   /// The thread's part of the row's accumulator.
@@ -108,6 +114,7 @@ __global__ void __launch_bounds__(256) map_short_rows(const TALLY_GRID_CONSTANT 
   const std::int64_t ahead = task.rows - first;  // row u of this thread is number first + u·groups
   const int lane = r * kVector, n = static_cast<int>(task.n);
   const auto exists = [&](int u) { return u * groups < ahead; };
+  gpu::begin_early();
 
   // What is to be known of a row, one thread of the group finds out: number u, or with fewer the first for all.
   const bool each = group >= kUnderWay;

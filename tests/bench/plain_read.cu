@@ -7,6 +7,7 @@ namespace {
 constexpr int kThreads = 512, kLoads = 4;
 
 __global__ void read_all(const uint4* x, std::int64_t count, unsigned* sink) {
+  gpu::begin_early();
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads;
   unsigned together = 0;
   std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -26,7 +27,7 @@ __global__ void read_all(const uint4* x, std::int64_t count, unsigned* sink) {
 void plain_read(const Tensor& x, const Tensor& sink) {
   const std::int64_t words = x.numel() * static_cast<std::int64_t>(size_of(x.dtype())) / 16;
   const std::int64_t blocks = (words + kThreads * kLoads - 1) / (kThreads * kLoads);
-  gpu::launch(read_all, {.grid = blocks < 4224 ? blocks : 4224, .block = kThreads, .name = "plain_read"},
+  gpu::launch(read_all, {.grid = blocks < 4224 ? blocks : 4224, .block = kThreads, .name = "plain_read", .early = true},
               static_cast<const uint4*>(x.raw()), words, static_cast<unsigned*>(sink.raw()));
 }
 

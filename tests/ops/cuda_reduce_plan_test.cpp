@@ -95,6 +95,12 @@ void expect_whole(const Problem& problem, const Limits& limits = {}) {
     ASSERT_LT(p.run * p.warps_per_list * (p.splits - 1), tiles);  // no block without work
     if (p.splits > 1) {
       ASSERT_EQ(p.warps_per_list, warps);
+      ASSERT_TRUE(is_power(p.readers));
+      ASSERT_LE(p.readers, p.threads);
+      ASSERT_GE(p.readers << p.each_bits, p.splits);
+      ASSERT_LT(p.readers << p.each_bits, 2 * p.splits);
+      ASSERT_EQ(p.blocks, lists * p.splits);
+      ASSERT_LE(lists, 65535);  // a grid's second dim
     }
     ASSERT_GE(p.blocks * warps, lists * p.splits * p.warps_per_list);
     ASSERT_EQ(p.partials, p.splits > 1 ? lists * p.splits : 0);

@@ -45,7 +45,7 @@ void Block::run(uint3 index, std::uint64_t seed) {
     wake(i);
   }
   living_ = count;
-  at_barrier_ = 0;
+  at_barrier_ = begun_early_ = 0;
   abandoned_ = false;
   error_ = nullptr;
   current_block = this;
@@ -58,6 +58,9 @@ void Block::run(uint3 index, std::uint64_t seed) {
   if (living_ > 0) abandon();
   if (!error_ && shared_.overrun())
     error_ = std::make_exception_ptr(CudaError(launch_->name, "writes past the end of its shared memory", Where{}));
+  if (!error_ && launch_->early && begun_early_ != count)
+    error_ = std::make_exception_ptr(
+        CudaError(launch_->name, "is launched early, but not all its threads call begin_early() once", Where{}));
   acquire(&ended_);
   current_block = nullptr;
   if (error_) std::rethrow_exception(error_);

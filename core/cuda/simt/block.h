@@ -30,6 +30,7 @@ class Block {
   int barrier(const char* what, bool predicate, Where where);
   [[noreturn]] void fail(const std::string& text, Where where);
   unsigned lane() const { return current_ % 32; }
+  void begin_early() { ++begun_early_; }
   SharedMemory& shared() { return shared_; }
 
  private:
@@ -71,7 +72,7 @@ class Block {
   std::vector<unsigned> ready_;
   SharedMemory shared_;
   std::uint64_t random_ = 0;
-  unsigned living_ = 0, at_barrier_ = 0, current_ = 0;
+  unsigned living_ = 0, at_barrier_ = 0, current_ = 0, begun_early_ = 0;
   unsigned barriers_ = 0;
   std::uint64_t meetings_[2] = {}, started_ = 0, ended_ = 0;  // for ThreadSanitizer, as in a warp
   Where barrier_;                                             // where the first that waits came from

@@ -100,20 +100,37 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
+enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  struct {
+    int programmaticStreamSerializationAllowed;
+  } val;
+};
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   std::size_t dynamicSmemBytes;
   cudaStream_t stream;
+  cudaLaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+struct cudaFuncAttributes {
+  int ptxVersion;
 };
 
 template <class T> cudaError_t cudaFuncSetAttribute(T*, cudaFuncAttribute, int) { return cudaSuccess; }
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  attributes->ptxVersion = 90;
+  return cudaSuccess;
+}
 
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
   using namespace tally::gpu::simt;
   std::tuple<Parameters...> copies(std::forward<Arguments>(arguments)...);
-  Launch launch{config->gridDim, config->blockDim, config->dynamicSmemBytes, kernel_name,
-                [kernel, copies = std::move(copies)] { std::apply(kernel, copies); }};
+  Launch launch{config->gridDim,          config->blockDim,
+                config->dynamicSmemBytes, kernel_name,
+                config->numAttrs > 0,     [kernel, copies = std::move(copies)] { std::apply(kernel, copies); }};
   return submit(config->stream, [launch = std::move(launch)] { run(launch); });
 }

@@ -147,6 +147,8 @@ int barrier(const char* what, bool predicate, Where where) {
 
 // ThreadSanitizer knows no fences: all that a thread did before its fence is before what another does after a later
 // one.
+void begin_early() { current_block->begin_early(); }
+
 void fence() {
   static char meeting_point;
   std::atomic_signal_fence(std::memory_order_seq_cst);

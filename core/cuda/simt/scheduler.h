@@ -16,6 +16,7 @@ struct Launch {
   dim3 block;
   std::size_t shared_bytes = 0;
   const char* name = "kernel";
+  bool early = false;          // each thread has to call begin_early
   std::function<void()> body;  // what each CUDA thread runs
 };
 
@@ -54,6 +55,7 @@ unsigned vote(const char* what, unsigned mask, bool predicate, Where where);
 int barrier(const char* what, bool predicate, Where where);
 
 void fence();
+void begin_early();
 int lane_index();
 void* dynamic_shared();
 void* static_shared(const void* kind, std::size_t bytes, std::size_t alignment, Where where);

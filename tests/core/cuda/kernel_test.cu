@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <tally/core/error.h>
 
@@ -185,6 +187,38 @@ TEST_F(Kernel, LastBlockByTicket) {
     launch(sum_blocks, {blocks, threads}, in.data(), partial.data(), ticket.data(), out.data());
     EXPECT_EQ(out.host()[0], expected);
     EXPECT_EQ(ticket.host()[0], 0u);
+  }
+}
+
+// Each element is one more than its place in a reversed, shifted copy: every kernel reads what others of the one before
+// have written, and overwrites what that one has read.
+__global__ void step_early(const int* in, int* out, int n) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  begin_early();
+  if (i < n) out[i] = in[(n - 1 - i + 77) % n] + 1;
+}
+
+TEST_F(Kernel, EarlyOnesSeeWhatThoseBeforeHaveWritten) {
+  // Few blocks, which let the next kernel begin while they run, and many; in turn, too.
+  for (const auto& [even, odd] : {std::pair(1024, 1024), std::pair(1 << 20, 1 << 20), std::pair(1024, 1 << 20)}) {
+    const int n = std::max(even, odd), launches = 100;
+    std::vector<int> expected(static_cast<std::size_t>(n));
+    std::iota(expected.begin(), expected.end(), 0);
+    Array<int> a(expected), b(expected);
+    for (int k = 0; k < launches; ++k) {
+      const int count = k % 2 == 0 ? even : odd;
+      launch(step_early, {(count + 255) / 256, 256, 0, "step_early", true}, k % 2 == 0 ? a.data() : b.data(),
+             k % 2 == 0 ? b.data() : a.data(), count);
+    }
+    std::vector<int> from = expected, to = expected;
+    for (int k = 0; k < launches; ++k) {
+      const int count = k % 2 == 0 ? even : odd;
+      for (int i = 0; i < count; ++i)
+        to[static_cast<std::size_t>(i)] = from[static_cast<std::size_t>((count - 1 - i + 77) % count)] + 1;
+      std::swap(from, to);
+    }
+    EXPECT_EQ(a.host(), from);
+    EXPECT_EQ(b.host(), to);
   }
 }
 

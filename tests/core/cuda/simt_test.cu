@@ -82,6 +82,20 @@ TEST_F(Simt, WrongMasksAreReported) {
       contains(report_of(reads_unnamed, {1, 32}), "by __shfl_xor_sync with mask 0x0000ffff, which does not name it"));
 }
 
+__global__ void begins_at_once(int* out) { out[threadIdx.x] = 1; }
+__global__ void some_begin_early(int* out) {
+  if (threadIdx.x < 16) begin_early();
+  out[threadIdx.x] = 1;
+}
+
+TEST_F(Simt, AnEarlyKernelThatDoesNotWaitIsReported) {
+  Array<int> out(32);
+  const Grid early{1, 32, 0, "early", true};
+  EXPECT_TRUE(contains(report_of(begins_at_once, early, out.data()), "not all its threads call begin_early()"));
+  EXPECT_TRUE(contains(report_of(some_begin_early, early, out.data()), "not all its threads call begin_early()"));
+  EXPECT_EQ(report_of(begins_at_once, {1, 32}, out.data()), "");
+}
+
 __global__ void vector_at(const float* address) { load_vector(address + 1); }
 
 TEST_F(Simt, MisalignedVectorsAreReported) {
