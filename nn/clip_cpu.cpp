@@ -1,3 +1,4 @@
+#include <tally/core/parallel.h>
 #include <tally/nn/clip_backend.h>
 #include <tally/ops/cpu/reduce_tile.h>
 #include <tally/ops/reduce_backend.h>
@@ -38,6 +39,7 @@ template <class C, class Op> std::int64_t decide_in(const Op& op, const ClipNorm
 }  // namespace
 
 std::int64_t decide(Cpu, const ClipNorm& call) {
+  const FloatGuard guard;
   return std::visit(
       [&](const auto& op) {
         return visit_real(call.norm.dtype(), [&](auto zero) { return decide_in<decltype(zero)>(op, call); });

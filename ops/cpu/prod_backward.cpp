@@ -93,6 +93,7 @@ template <class T> struct List {
 
 void prod_backward(Cpu, const ReduceBackwardCall& call, const Lists&) {
   if (call.gx.numel() == 0) return;
+  const FloatGuard guard;  // for what is not the threads' work
   const Places places = prod_gradient::places(call.walk);
   visit(call.gx.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -62,6 +62,7 @@ void reduce_rows(const OpLoops<C>& loops, const Lists& lists, const Source<C>& x
 
 template <class C>
 void reduce_lists(const OpLoops<C>& loops, const Lists& lists, const Source<C>& x, const Outputs& out) {
+  const FloatGuard guard;  // for what is merged here between the threads' work
   const std::int64_t n = lists.length(), outputs = lists.outputs();
   if (n == 0) {
     if (!loops.identity) return;
