@@ -216,8 +216,9 @@ template <class Op, class Nan> std::int64_t merged_rows(const TileRows<typename 
 
 template <class Op> std::int64_t rows(const TileRows<typename Op::C>& job) {
   using C = typename Op::C;
-  const auto all = [&]<class Nan>(Nan*) { return job.merge ? merged_rows<Op, Nan>(job) : separate_rows<Op, Nan>(job); };
-  return Invalid::is_kept() ? all(static_cast<Noted<C>*>(nullptr)) : all(static_cast<LookedFor<C>*>(nullptr));
+  using Nan = std::conditional_t<Invalid::is_possible(), Noted<C>, LookedFor<C>>;
+  if (Invalid::is_possible() && !Invalid::is_kept()) return 0;  // an emulator
+  return job.merge ? merged_rows<Op, Nan>(job) : separate_rows<Op, Nan>(job);
 }
 
 template <class Op, bool kLooksForNan> [[gnu::noinline]] bool columns_of(const TileColumns<typename Op::C>& job) {
@@ -270,15 +271,20 @@ template <class Op, bool kLooksForNan> [[gnu::noinline]] bool columns_of(const T
   return all;
 }
 
-/// As most columns have no NaN, the processor's note is asked first.
+/// Where the processor notes a NaN, which most columns do not have, none of them is looked for.
 template <class Op> bool columns(const TileColumns<typename Op::C>& job) {
-  if (Invalid::is_kept()) {
-    const Invalid note;
-    note.clear();
-    const bool all = columns_of<Op, false>(job);
-    if (!note.noted(0.0f)) return all;
+  if constexpr (!Invalid::is_possible()) {
+    return columns_of<Op, true>(job);
+  } else {
+    if (Invalid::is_kept()) {
+      const Invalid note;
+      note.clear();
+      const bool all = columns_of<Op, false>(job);
+      if (!note.noted(0.0f)) return all;
+    }
+    for (int i = 0; i < job.width; ++i) job.done[i] = false;
+    return false;
   }
-  return columns_of<Op, true>(job);
 }
 
 /// How many are not zero; NaN is not.

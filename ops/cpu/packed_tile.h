@@ -6,9 +6,10 @@
 
 namespace tally::cpu_vector::inline TALLY_MATH_ISA {
 
-/// Whether Op has one: the same numbers by less work, where none on the way leaves its range.
+/// Whether Op has one: the same numbers by less work, where none on the way leaves its range. Vectors of 16 bytes are
+/// no more than a fallback, which is not to be as much code again.
 template <class Op> constexpr bool has_quick_form() {
-  return requires { typename Op::Quick; };
+  return kVectorBytes >= 32 && requires { typename Op::Quick; };
 }
 
 /// Neighbouring vectors of a whole tile's lanes: as many as stay in registers, or all where that would be much code.

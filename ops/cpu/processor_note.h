@@ -10,7 +10,7 @@ enum class Noteworthy : unsigned {
   underflow = 0x10  // a result rounded below the normal numbers, where it has fewer digits
 };
 
-/// The note on this thread. A scope leaves it as it found it.
+/// The note on this thread. What a scope found on it, it leaves on it.
 template <Noteworthy What> class ProcessorNote {
  public:
 #if defined(__x86_64__)
@@ -21,6 +21,7 @@ template <Noteworthy What> class ProcessorNote {
   TALLY_INLINE void clear() const { write(before_ & ~kFlag); }
   /// Whether that has happened since the last clear() on the way to `end`.
   template <class V> TALLY_INLINE bool noted(V end) const { return (read(end) & kFlag) != 0; }
+  static constexpr bool is_possible() { return true; }
   /// Whether notes are kept, which an emulator of a processor may not do.
   static bool is_kept() {
     static const bool kept = [] {
@@ -28,7 +29,9 @@ template <Noteworthy What> class ProcessorNote {
       const ProcessorNote note;
       note.clear();
       const Vec<float> x = splat(What == Noteworthy::invalid ? nan : least);
-      return note.noted(What == Noteworthy::invalid ? larger<float>(x, x) : x * (x * 0x1.8p-1f));
+      const bool noted = note.noted(What == Noteworthy::invalid ? larger<float>(x, x) : x * (x * 0x1.8p-1f));
+      note.clear();  // this one was made on purpose
+      return noted;
     }();
     return kept;
   }
@@ -46,6 +49,7 @@ template <Noteworthy What> class ProcessorNote {
 #else
   TALLY_INLINE void clear() const {}
   template <class V> TALLY_INLINE bool noted(V) const { return true; }
+  static constexpr bool is_possible() { return false; }
   static bool is_kept() { return false; }
 #endif
   ProcessorNote(const ProcessorNote&) = delete;
