@@ -43,7 +43,7 @@ function(judge_kernel name registers stack spill)
   elseif(name MATCHES "reduce_(short_rows|slabs)")
     set(stack_limit 3072)
     set(register_limit 80)  # three blocks of 256 threads
-  elseif(name MATCHES "reduce_small_slabs")
+  elseif(name MATCHES "reduce_(small_slabs|straight|upright)")
     set(stack_limit 3072)
     set(register_limit 64)  # four blocks, or six
   elseif(name MATCHES "reduce_many")

@@ -13,6 +13,8 @@
 #include <tally/ops/cuda/reduce_short_rows.cuh>
 #include <tally/ops/cuda/reduce_slabs.cuh>
 #include <tally/ops/cuda/reduce_small_slabs.cuh>
+#include <tally/ops/cuda/reduce_straight.cuh>
+#include <tally/ops/cuda/reduce_upright.cuh>
 
 namespace tally::cuda_loops {
 
@@ -110,6 +112,19 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
       if constexpr (kColumns > 1)
         if (plan.width == kColumns) return gpu::launch(reduce_slabs<Op, T, kColumns>, grid, task);
       return gpu::launch(reduce_slabs<Op, T, 1>, grid, task);
+    case Plan::Mapping::straight:
+      if constexpr (!U::heavy) {
+        if (plan.at_once == kFewLists) return gpu::launch(reduce_straight<Op, T, kFewLists>, grid, task);
+        return gpu::launch(reduce_straight<Op, T, 1>, grid, task);
+      }
+      return;
+    case Plan::Mapping::upright:
+      if constexpr (!U::heavy) {
+        grid.shared_bytes = static_cast<std::size_t>(plan.threads) * sizeof(Partial);
+        if (plan.rows == 4) return gpu::launch(reduce_upright<Op, T, 4>, grid, task);
+        return gpu::launch(reduce_upright<Op, T, kRowsOfTile>, grid, task);
+      }
+      return;
   }
 }
 

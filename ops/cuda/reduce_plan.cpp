@@ -112,7 +112,7 @@ Plan plan(const Problem& p, const Limits& limits) {
   if (n == 0) return plan_short_rows(p, limits);
   // Neighbours in memory go to neighbouring threads: along the lists, or across them if that step is the shorter one.
   if (limits.columns && kept != 0 && (reduced == 0 || kept < reduced)) {
-    const bool slabs = limits.slabs && prefers_slabs(p);
+    const bool slabs = limits.slabs && prefers_slabs(p, limits);
     if (p.lists.outputs() * n >= 64) return slabs ? plan_slabs(p, limits) : plan_columns(p, limits);
   }
   if (limits.short_rows && (n <= kLanes || (n <= kTile && p.lists.reduced.rank <= 1)))

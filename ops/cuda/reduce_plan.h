@@ -23,6 +23,11 @@ constexpr int column_values(int width) { return width == 8 ? 2 : 1; }
 /// Neighbouring lane positions that a thread of the kernels for slabs merges.
 constexpr int kSlabPositions = 8;
 
+/// Lists of at most kFewElements that a thread of the kernel for straight lists has under way at once.
+constexpr int kFewElements = 4, kFewLists = 4;
+/// Threads that share a list of the kernel for upright lists, of as many half warps, each with kSlabPositions lanes.
+constexpr int kUprightGroups = 16;
+
 /// What there is to reduce, and what the kernels of the op and type at hand can do.
 struct Problem {
   Lists lists;
@@ -43,6 +48,8 @@ struct Plan {
     columns,      ///< a warp takes a strip of lists side by side
     small_slabs,  ///< lists of at most 128 side by side, few or badly aligned: a block takes several slices of them
     slabs,        ///< longer ones: the same, or a part of a slice
+    straight,     ///< lists of at most 128 side by side, many of them: a thread takes whole lists
+    upright,      ///< longer ones side by side: a block takes a tile of some, each of its warps some lanes
   };
   Mapping mapping = Mapping::rows;
   int width = 1;      ///< neighbours in memory that a thread loads at once: elements, in `columns` lists
@@ -55,6 +62,7 @@ struct Plan {
   int readers = 1;         ///< rows: threads that read what the blocks of a list send, a power of two,
   int each_bits = 0;       ///< and each of them that of 2^each_bits blocks
   int rows = kRowsOfTile;  ///< short_rows, columns: elements a lane has at most; 1, 2, 4 or 8
+  int at_once = 1;         ///< straight: lists a thread
   int group = 1;           ///< short_rows, slabs: threads a list, a power of two
 
   int across = 1;                  ///< columns: threads side by side, a power of two
@@ -78,10 +86,11 @@ struct Plan {
 
 /// Measured choices, apart from `plan` so that tests and measurements can turn them.
 struct Limits {
-  std::int64_t few = 4096;     ///< fewer warps than this make parts smaller than four tiles or steps
-  std::int64_t warps = 65536;  ///< rows: beyond so many warps, parts are no longer made smaller
-  std::int64_t blocks = 1024;  ///< columns: the same for blocks
-  std::int64_t splits = 2048;  ///< blocks a list; of a row four times as many
+  std::int64_t few = 4096;          ///< fewer warps than this make parts smaller than four tiles or steps
+  std::int64_t warps = 65536;       ///< rows: beyond so many warps, parts are no longer made smaller
+  std::int64_t blocks = 1024;       ///< columns: the same for blocks
+  std::int64_t splits = 2048;       ///< blocks a list; of a row four times as many
+  std::int64_t straight = 1 << 14;  ///< straight: fewer lists are not worth a thread each; upright: an eighth
   bool vectors = true, columns = true, short_rows = true, slabs = true;
 };
 Limits& limits();

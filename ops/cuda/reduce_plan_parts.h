@@ -38,8 +38,9 @@ inline bool columns_fit_vectors(const Problem& p) {
          outer_strides_fit(kept, width) && strides_fit(p.lists.reduced, width);
 }
 
-/// Whether slabs (reduce_slab.cuh) can have the lists, and are better at them than columns.
-bool prefers_slabs(const Problem& problem);
+/// Whether slabs (reduce_slab.cuh) or threads on their own (reduce_straight.cuh, reduce_upright.cuh) can have the
+/// lists, and are better at them than columns.
+bool prefers_slabs(const Problem& problem, const Limits& limits);
 Plan plan_slabs(const Problem& problem, const Limits& limits);
 
 }  // namespace tally::cuda_loops

@@ -1,4 +1,4 @@
-// The plans of the two kernels for slabs.
+// The plans of the kernels for lists side by side that are not the column kernel's.
 #include <tally/ops/cuda/reduce_plan_parts.h>
 
 namespace tally::cuda_loops {
@@ -25,6 +25,45 @@ bool slabs_are_better(const Problem& p) {
   }
   if (p.column_width == 1 && inner < kWarp / 2) return true;
   return p.lists.kept.rank > 1 && n <= kLanes && n * inner <= kTile / 2;
+}
+
+// How the blocks of each of `units` come together.
+void gather(Plan& plan, std::int64_t units) {
+  while (std::int64_t{plan.gather} * plan.gather < plan.splits) plan.gather *= 2;
+  const std::int64_t gathers = parts(plan.splits, plan.gather);
+  plan.partials = units * (plan.splits + gathers) * plan.across;
+  plan.tickets = units * (gathers + 1);
+}
+
+// Many lists, for threads that read beside their neighbours. Of many short slices a warp finds too little in a line of
+// memory, unless they are short lists too. How many are worth it, and which are too many: measured.
+bool go_straight(const Problem& p, const Limits& limits) {
+  const std::int64_t n = p.lists.length(), inner = p.lists.kept.inner(), lists = p.lists.outputs();
+  if (p.heavy || !slabs_fit(p) || (columns_fit_vectors(p) && !slabs_are_better(p))) return false;
+  if (n <= kLanes) return lists >= limits.straight && (inner >= 4 || n <= 16);
+  const std::int64_t tiles = parts(n, kTile), of_tiles = tiles * lists;
+  if (of_tiles < limits.straight / 8) return false;
+  if (tiles == 1) return inner >= 16 || (inner >= 5 && n <= kTile / 2);
+  return p.lists.kept.rank <= 1 && inner >= 31 && tiles <= limits.splits && of_tiles <= 1 << 17;
+}
+
+Plan plan_straight(const Problem& p) {
+  Plan plan{.mapping = Plan::Mapping::straight, .threads = kThreads / 4};  // small blocks are dealt evenly
+  if (p.lists.length() <= kFewElements) plan.at_once = kFewLists;
+  plan.blocks = parts(p.lists.outputs(), std::int64_t{plan.threads} * plan.at_once);
+  return plan;
+}
+
+// A block a tile, of half a warp's lists where there are not enough.
+Plan plan_upright(const Problem& p, const Limits& limits) {
+  const std::int64_t n = p.lists.length(), lists = p.lists.outputs();
+  Plan plan{.mapping = Plan::Mapping::upright, .rows = n <= 4 * kLanes ? 4 : kRowsOfTile};
+  plan.splits = parts(n, kTile);
+  plan.across = parts(lists, kWarp) * plan.splits < limits.blocks * 5 / 16 ? kWarp / 2 : kWarp;
+  plan.column_blocks = parts(lists, plan.across);
+  plan.blocks = plan.column_blocks * plan.splits;
+  if (plan.splits > 1) gather(plan, plan.column_blocks);
+  return plan;
 }
 
 // Lists of at most 128, whole slices or windows of them, to be copied to shared memory.
@@ -106,26 +145,25 @@ Plan plan_long_slabs(const Problem& p, const Limits& limits) {
   plan.steps = n <= kTile ? parts(lanes, depth) : parts(n, kTile) * (kLanes / depth);
   // Blocks that share lists wait for each other, which a small part is not worth.
   const std::int64_t bytes = p.lists.outputs() * n * static_cast<std::int64_t>(p.element_bytes);
-  const std::int64_t blocks = std::min(limits.blocks, bytes / kRead);
+  const std::int64_t enough = std::min<std::int64_t>(bytes / (kRead / 4), 400);  // for all multiprocessors
+  const std::int64_t blocks = std::min(limits.blocks, std::max(bytes / kRead, enough));
   plan.run = power_of_two(parts(plan.steps, std::clamp<std::int64_t>(blocks / units, 1, plan.steps)));
   while (parts(plan.steps, plan.run) > limits.splits) plan.run *= 2;
   plan.splits = parts(plan.steps, plan.run);
   plan.levels = std::countr_zero(static_cast<std::uint64_t>(plan.run)) + 1;
   plan.blocks = units * plan.splits;
-  if (plan.splits > 1) {
-    while (std::int64_t{plan.gather} * plan.gather < plan.splits) plan.gather *= 2;
-    const std::int64_t gathers = parts(plan.splits, plan.gather);
-    plan.partials = units * (plan.splits + gathers) * across;
-    plan.tickets = units * (gathers + 1);
-  }
+  if (plan.splits > 1) gather(plan, units);
   return plan;
 }
 
 }  // namespace
 
-bool prefers_slabs(const Problem& p) { return slabs_fit(p) && slabs_are_better(p); }
+bool prefers_slabs(const Problem& p, const Limits& limits) {
+  return (slabs_fit(p) && slabs_are_better(p)) || go_straight(p, limits);
+}
 
 Plan plan_slabs(const Problem& p, const Limits& limits) {
+  if (go_straight(p, limits)) return p.lists.length() <= kLanes ? plan_straight(p) : plan_upright(p, limits);
   return p.lists.length() <= kLanes ? plan_small_slabs(p, limits) : plan_long_slabs(p, limits);
 }
 

@@ -36,6 +36,15 @@ template <class Op, class T> struct SlabLists {
   TALLY_DEVICE std::int64_t number(int list) const { return first + list; }
 };
 
+/// The first element of a list, where most often a short division finds it.
+template <class Op, class T> TALLY_DEVICE const T* near_list(const Task<Op, T>& task, std::int64_t o) {
+  return task.x + (task.kept.is_near(task.lists) ? near_offset(task.kept, o) : offset(task.kept, o));
+}
+
+/// Blocks that a multiprocessor is to hold for lists of at most 128: they wait for memory, then compute, so many hide
+/// more; measured.
+template <class U> constexpr int small_slab_blocks() { return U::heavy || sizeof(typename U::Value) > 8 ? 4 : 6; }
+
 /// Calls f(list, r) on the threads numbered r < group of every list, whole warps at a time and with list = -1 where
 /// there is none: neighbouring threads have neighbouring lists, and a list's are 32 / group apart.
 template <class F> TALLY_DEVICE void for_lists_of_warp(int lists, int group, F&& f) {
@@ -113,7 +122,7 @@ TALLY_DEVICE typename U::Value merge_positions(const Op& op, int r, int own, int
       counter.push(some(first + done, count - done < kSlabPositions ? count - done : kSlabPositions));
     total = counter.finish();
   }
-  merge_across<U, 1>(op, &total, kWarp / group, kWarp);
+  if (group > 1) merge_across<U, 1>(op, &total, kWarp / group, kWarp);
   return total;
 }
 

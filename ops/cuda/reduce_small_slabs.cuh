@@ -90,9 +90,6 @@ TALLY_COLD PartialOf<Op, Compute<T>> merge_staged_exactly(const StagedLists<Op, 
   return staged.template merge<Exact<Op, Compute<T>>>(list, r);
 }
 
-/// Blocks that a multiprocessor is to hold: they wait for memory, then compute, so many hide more; measured.
-template <class U> constexpr int small_slab_blocks() { return U::heavy || sizeof(typename U::Value) > 8 ? 4 : 6; }
-
 template <class Op, class T>
 __global__ void __launch_bounds__(256, small_slab_blocks<Unit<Op, Compute<T>>>())
     reduce_small_slabs(const TALLY_GRID_CONSTANT Task<Op, T> task) {

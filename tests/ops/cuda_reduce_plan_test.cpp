@@ -115,6 +115,24 @@ void expect_whole(const Problem& problem, const Limits& limits = {}) {
     ASSERT_GE(p.blocks * (p.threads / p.group) * lists_under_way(p.rows, problem.slight), lists);
   } else if (p.mapping == Mapping::small_slabs || p.mapping == Mapping::slabs) {
     expect_whole_slabs(problem, p);
+  } else if (p.mapping == Mapping::straight) {
+    ASSERT_LE(n, kLanes);
+    ASSERT_TRUE(p.at_once == 1 || (p.at_once == kFewLists && n <= kFewElements));
+    ASSERT_GE(p.blocks * p.threads * p.at_once, lists);
+    ASSERT_LT((p.blocks - 1) * p.threads * p.at_once, lists);
+  } else if (p.mapping == Mapping::upright) {
+    ASSERT_GT(n, kLanes);
+    ASSERT_EQ(p.threads, kUprightGroups * 16);
+    ASSERT_TRUE(p.across == 16 || p.across == 32);
+    ASSERT_GE(p.column_blocks * p.across, lists);
+    ASSERT_LT((p.column_blocks - 1) * p.across, lists);
+    ASSERT_EQ(p.splits, tiles);
+    ASSERT_EQ(p.blocks, p.column_blocks * tiles);
+    ASSERT_TRUE(p.rows == kRowsOfTile || (p.rows == 4 && n <= 4 * kLanes));
+    const std::int64_t gathers = (tiles + p.gather - 1) / p.gather;
+    ASSERT_TRUE(tiles == 1 || problem.lists.kept.rank <= 1);
+    ASSERT_EQ(p.tickets, tiles > 1 ? p.column_blocks * (gathers + 1) : 0);
+    ASSERT_EQ(p.partials, tiles > 1 ? p.column_blocks * p.across * (tiles + gathers) : 0);
   } else {
     ASSERT_TRUE(is_power(p.across) && is_power(p.warps_per_list));
     ASSERT_LE(p.across, 32);
@@ -178,7 +196,7 @@ TEST(CudaReducePlan, WholeForAllSizes) {
 TEST(CudaReducePlan, WholeUnderAnyLimits) {
   for (const std::int64_t warps : {1, 3, 1000})
     for (const std::int64_t splits : {1, 2, 77}) {
-      const Limits limits{.warps = warps, .blocks = warps, .splits = splits};
+      const Limits limits{.warps = warps, .blocks = warps, .splits = splits, .straight = warps};
       for (const std::int64_t n : {100, 9000, 1 << 22}) {
         expect_whole(rows(3, n), limits);
         expect_whole(columns(n, 24), limits);
@@ -203,12 +221,24 @@ TEST(CudaReducePlan, MappingsFollowMemory) {
   EXPECT_EQ(plan(rows(10, 5000), {}).mapping, Mapping::rows);
   EXPECT_EQ(plan(rows(10, 128), {}).mapping, Mapping::short_rows);
   EXPECT_EQ(plan(columns(5000, 64), {}).mapping, Mapping::columns);
-  EXPECT_EQ(plan(columns(5000, 10), {}).mapping, Mapping::slabs);           // few
-  EXPECT_EQ(plan(columns(5000, 1009), {}).mapping, Mapping::slabs);         // no whole vectors
-  EXPECT_EQ(plan(columns(100, 100'001), {}).mapping, Mapping::columns);     // nor has a window of so many much to read
-  EXPECT_EQ(plan(columns(30, 100'001), {}).mapping, Mapping::small_slabs);  // of fewer it has
+  EXPECT_EQ(plan(columns(5000, 10), {}).mapping, Mapping::slabs);          // few
+  EXPECT_EQ(plan(columns(5000, 101), {}).mapping, Mapping::slabs);         // no whole vectors
+  EXPECT_EQ(plan(columns(100, 10'001), {}).mapping, Mapping::columns);     // nor has a window of so many much to read
+  EXPECT_EQ(plan(columns(30, 10'001), {}).mapping, Mapping::small_slabs);  // of fewer it has
   EXPECT_EQ(plan(middle(1000, 23, 5), {}).mapping, Mapping::small_slabs);
   EXPECT_EQ(plan(middle(1000, 600, 3), {}).mapping, Mapping::slabs);
+  // Threads on their own, where there are enough.
+  EXPECT_EQ(plan(columns(100, 100'001), {}).mapping, Mapping::straight);
+  EXPECT_EQ(plan(middle(100'000, 23, 5), {}).mapping, Mapping::straight);
+  EXPECT_EQ(plan(middle(100'000, 23, 2), {}).mapping, Mapping::small_slabs);  // too little in a line of memory
+  EXPECT_EQ(plan(middle(675, 353, 31), {}).mapping, Mapping::upright);
+  EXPECT_EQ(plan(columns(5000, 1009), {}).mapping, Mapping::upright);
+  EXPECT_EQ(plan(columns(3000, 50'257), {}).mapping, Mapping::slabs);  // of very many tiles slabs read longer
+  EXPECT_EQ(plan(columns(100, 100'000), {}).mapping, Mapping::columns);
+  EXPECT_EQ(plan(middle(100'000, 4, 8), {}).mapping, Mapping::straight);
+  Problem heavy = middle(100'000, 23, 5);
+  heavy.heavy = true;
+  EXPECT_EQ(plan(heavy, {}).mapping, Mapping::small_slabs);
   EXPECT_EQ(plan({.lists = {walk({50, 7}, {2, 100}), walk({30}, {800})}}, {}).mapping, Mapping::columns);
   EXPECT_EQ(plan(columns(3, 2), {}).mapping, Mapping::short_rows);  // too few for a warp of columns
   EXPECT_EQ(plan(rows(5, 0), {}).mapping, Mapping::short_rows);
@@ -244,9 +274,9 @@ TEST(CudaReducePlan, VectorsOnlyWhereAllLoadsAreAligned) {
 }
 
 TEST(CudaReducePlan, ManySmallSlicesGoToOneBlock) {
-  const Plan small = plan(middle(2546045, 4, 7), {});
+  const Plan small = plan(middle(300'000, 20, 3), {});
   EXPECT_TRUE(small.flat);
-  EXPECT_GE(small.slices * 4 * 7 * 4, 8 << 10);     // bytes
+  EXPECT_GE(small.slices * 20 * 3 * 4, 8 << 10);    // bytes
   EXPECT_EQ(plan(middle(50, 4, 7), {}).slices, 1);  // rather many blocks
   EXPECT_GT(plan(middle(5552, 600, 3), {}).slices, 1);
   // One list after another: its blocks come together in two rounds.

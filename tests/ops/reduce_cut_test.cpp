@@ -45,6 +45,23 @@ TEST_P(ReduceParityCut, GivesTheSameBits) {
   }
 }
 
+// Lists side by side whose threads read them on their own, where there are many.
+TEST_F(ReduceParity, OfStraightListsGivesTheSameBits) {
+  const cuda_loops::Limits before = cuda_loops::limits();
+  cuda_loops::limits() = {.straight = 1};
+  for (const DType t : {float32, float64, bfloat16}) {
+    for (const std::int64_t n : {2, 4, 5, 33, 128})
+      check(twins(t, {9, n, 37}, {n * 37, 37, 1}, 1, Values::awkward), 1, n < 33);
+    for (const std::int64_t n : {129, 500, 1000}) {
+      check(twins(t, {3, n, 31}, {n * 31, 31, 1}, 1, Values::ordinary), 1);
+      check(twins(t, {3, n, 31}, {n * 31, 31, 1}, 1, Values::awkward), 1);
+    }
+    check(twins(t, {2100, 45}, {45, 1}, 1, Values::ordinary), 0);
+    check(twins(t, {2100, 45}, {45, 1}, 1, Values::awkward), 0);
+  }
+  cuda_loops::limits() = before;
+}
+
 // Ties stand in many lanes and tiles, so a count that loses some shows in the gradient: 1 / ties.
 TEST_P(ReduceParityCut, CountsTheTiesOfAllTiles) {
   constexpr std::int64_t kLists = 2, kLength = 7 * 1024 + 36;
