@@ -59,7 +59,8 @@ __device__ __forceinline__ void look_again(unsigned looked) {
 #endif
 }
 
-/// blockIdx as if asked for anew, so that what follows from it is worked out again and leaves its registers before.
+/// blockIdx and threadIdx.x as if asked for anew, so that what follows from them is worked out again and leaves its
+/// registers before.
 __device__ __forceinline__ dim3 block_index_again() {
 #if defined(TALLY_SIMT) || !defined(__CUDA_ARCH__)
   return blockIdx;
@@ -67,6 +68,15 @@ __device__ __forceinline__ dim3 block_index_again() {
   dim3 index(0, 0, 0);
   asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index.x));
   asm volatile("mov.u32 %0, %%ctaid.y;" : "=r"(index.y));
+  return index;
+#endif
+}
+__device__ __forceinline__ int thread_index_again() {
+#if defined(TALLY_SIMT) || !defined(__CUDA_ARCH__)
+  return static_cast<int>(threadIdx.x);
+#else
+  int index;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
   return index;
 #endif
 }

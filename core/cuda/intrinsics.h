@@ -219,6 +219,32 @@ template <class T> __device__ __forceinline__ T shuffle_up(const T& value, int o
 
 #endif
 
+/// A mask of 16 bytes, and the one of the first `count` of them, a multiple of 2.
+struct Bytes16 {
+  unsigned words[4];
+};
+__device__ __forceinline__ Bytes16 first_bytes(int count) {
+  Bytes16 mask;
+  TALLY_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    const int here = count - 4 * i;
+    mask.words[i] = here <= 0 ? 0 : here == 2 ? 0xffffu : 0xffffffffu;
+  }
+  return mask;
+}
+/// 16 bytes: those of b where the mask has ones, else of a.
+template <class V> __device__ __forceinline__ V blend(const V& a, const V& b, const Bytes16& mask) {
+  static_assert(sizeof(V) == 16);
+  unsigned of_a[4], of_b[4];
+  memcpy(of_a, &a, sizeof a);
+  memcpy(of_b, &b, sizeof b);
+  TALLY_UNROLL
+  for (int i = 0; i < 4; ++i) of_a[i] = (of_a[i] & ~mask.words[i]) | (of_b[i] & mask.words[i]);
+  V result;
+  memcpy(static_cast<void*>(&result), of_a, sizeof result);
+  return result;
+}
+
 /// Over all lanes of a warp, in all of them (redux.sync).
 __device__ __forceinline__ int sum_of_warp(int value) {
 #if !defined(TALLY_SIMT) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

@@ -39,10 +39,22 @@ template <class U> bool begins_early(const Plan& plan) {
   return !kLong || plan.blocks <= 64 || plan.blocks > 132;
 }
 
-template <class Op, class T> void reduce(const Op& op, const Lists& lists, const T* x, const Results<Op, T>& out) {
+template <> inline constexpr bool bears_zeros<Spread> = true;
+
+/// The op whose kernels do what is asked of Op.
+template <class Op> struct CompiledAs { using type = Op; };
+template <> struct CompiledAs<Var> { using type = Spread; };
+template <> struct CompiledAs<Std> { using type = Spread; };
+
+template <class Op> const char* name_of(const Op&) { return Op::name; }
+inline const char* name_of(const Spread& op) { return op.root ? Std::name : Var::name; }
+
+/// Reduces by the kernels of this very op.
+template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, const T* x, const Results<Op, T>& out) {
   using U = Unit<Op, Compute<T>>;
   using Partial = PartialOf<Op, Compute<T>>;
   constexpr int kColumns = column_width<U, T>(), kRowWidth = row_width<U, T>();
+  constexpr bool kStraight = !U::heavy && is_float_type<T> && sizeof(T) <= 4;
   const Plan plan = cuda_loops::plan({.lists = lists,
                                       .element_bytes = sizeof(T),
                                       .address = reinterpret_cast<std::uintptr_t>(x),
@@ -50,15 +62,17 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
                                       .column_width = kColumns,
                                       .column_blocks = strip_blocks<U>(),
                                       .value_bytes = sizeof(typename U::Value),
+                                      .together = Board<U, kRowWidth>::pays && !has_across<U>,
+                                      .alone = kStraight,
                                       .heavy = U::heavy,
                                       .slight = is_slight<U, T>()},
                                      limits());
   if (plan.blocks == 0) return;
-  // The kernel for long rows has its partial results beside the tickets, as zeros too.
+  // The kernel for long rows has its partial results behind the tickets, as zeros too.
   const bool mail = plan.mapping == Plan::Mapping::rows;
   const std::int64_t zeros =
       mail ? (plan.tickets + 1) / 2 * 2 + 2 * plan.tickets * mail_size<Partial>(plan.splits) : plan.tickets;
-  const Scratch partials(mail ? 0 : static_cast<std::size_t>(plan.partials) * sizeof(Partial));
+  const Scratch partials(static_cast<std::size_t>(plan.partials) * sizeof(Partial));
   const auto even_step = [](const Strided<1>& walk) { return walk.rank > 1 ? 0 : walk.inner_stride(0); };
   unsigned* const counters = plan.tickets > 0 ? tickets(zeros) : nullptr;
   const Task<Op, T> task{x,
@@ -74,13 +88,15 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
                          op,
                          Walk<1>(lists.kept),
                          Walk<1>(lists.reduced)};
-  gpu::Grid grid{plan.blocks, plan.threads, 0, Op::name, begins_early<U>(plan)};
+  gpu::Grid grid{plan.blocks, plan.threads, 0, name_of(op), begins_early<U>(plan)};
   switch (plan.mapping) {
     case Plan::Mapping::rows:
       if (plan.splits > 1) grid.grid = {plan.splits, plan.blocks / plan.splits};
-      if constexpr (kRowWidth > 1)
-        if (plan.width == kRowWidth) return gpu::launch(reduce_rows<Op, T, kRowWidth>, grid, task);
-      return gpu::launch(reduce_rows<Op, T, 1>, grid, task);
+      if constexpr (kRowWidth > 1) {
+        if (plan.shifted) return gpu::launch(reduce_rows<Op, T, kRowWidth, true>, grid, task);
+        if (plan.width > 1) return gpu::launch(reduce_rows<Op, T, kRowWidth, false>, grid, task);
+      }
+      return gpu::launch(reduce_rows<Op, T, 1, false>, grid, task);
     case Plan::Mapping::short_rows:
       if constexpr (!U::heavy) {
         if (plan.rows == 2) return gpu::launch(reduce_short_rows<Op, T, 2>, grid, task);
@@ -100,32 +116,37 @@ template <class Op, class T> void reduce(const Op& op, const Lists& lists, const
           return gpu::launch(reduce_columns<Op, T, kColumns, kRowsOfTile>, grid, task);
         }
       }
-      if (plan.rows == 1) return gpu::launch(reduce_columns<Op, T, 1, 1>, grid, task);
       if constexpr (U::heavy)
-        if (plan.rows == 4) return gpu::launch(reduce_columns<Op, T, 1, 4>, grid, task);
+        if (plan.rows == 1) return gpu::launch(reduce_columns<Op, T, 1, 1>, grid, task);
       return gpu::launch(reduce_columns<Op, T, 1, kRowsOfTile>, grid, task);
     case Plan::Mapping::small_slabs:
       grid.shared_bytes = static_cast<std::size_t>(plan.shared) * sizeof(T);
       return gpu::launch(reduce_small_slabs<Op, T>, grid, task);
     case Plan::Mapping::slabs:
       grid.shared_bytes = slab_bytes<U, Partial>(plan);
-      if constexpr (kColumns > 1)
-        if (plan.width == kColumns) return gpu::launch(reduce_slabs<Op, T, kColumns>, grid, task);
-      return gpu::launch(reduce_slabs<Op, T, 1>, grid, task);
+      return gpu::launch(reduce_slabs<Op, T, kColumns>, grid, task);
     case Plan::Mapping::straight:
-      if constexpr (!U::heavy) {
+      if constexpr (kStraight) {
         if (plan.at_once == kFewLists) return gpu::launch(reduce_straight<Op, T, kFewLists>, grid, task);
         return gpu::launch(reduce_straight<Op, T, 1>, grid, task);
       }
       return;
     case Plan::Mapping::upright:
-      if constexpr (!U::heavy) {
+      if constexpr (kStraight) {
         grid.shared_bytes = static_cast<std::size_t>(plan.threads) * sizeof(Partial);
         if (plan.rows == 4) return gpu::launch(reduce_upright<Op, T, 4>, grid, task);
         return gpu::launch(reduce_upright<Op, T, kRowsOfTile>, grid, task);
       }
       return;
   }
+}
+
+template <class Op, class T> void reduce(const Op& op, const Lists& lists, const T* x, const Results<Op, T>& out) {
+  using As = typename CompiledAs<Op>::type;
+  if constexpr (std::is_same_v<As, Op>)
+    reduce_as(op, lists, x, out);
+  else
+    reduce_as(As(op), lists, x, Results<As, T>{out.first, out.second, out.accumulators});
 }
 
 }  // namespace tally::cuda_loops

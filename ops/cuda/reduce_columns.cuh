@@ -19,8 +19,13 @@ template <class U, class T> constexpr int column_width() {
 /// Whether the next step's loads are under way while this one's values merge, for which there are registers where two
 /// blocks share a multiprocessor.
 template <class U> constexpr bool reads_ahead() { return !U::heavy; }
-/// Blocks that a multiprocessor is to hold.
-template <class U> constexpr int strip_blocks() { return U::heavy ? 4 : 2; }
+/// Blocks that a multiprocessor is to hold: as Exact says, as the units that hold less need no more registers.
+template <class U> constexpr int strip_blocks() {
+  if constexpr (U::heavy)
+    return U::strip_blocks;
+  else
+    return 2;
+}
 
 /// A thread's part of a strip. kRows: elements a lane has at most.
 template <class U, int kWidth, int kRows, class Op, class T> class Strip {
@@ -66,13 +71,16 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
         TALLY_UNROLL
         for (int k = 0; k < kWidth; ++k) v[k] = U::merge(task_.op, v[k], one[k]);
       } else {
-        if (has_merge_even<U, Op> && even)
-          merge_across<U, kWidth, true>(task_.op, one, across, kWarp);
-        else
-          merge_across<U, kWidth>(task_.op, one, across, kWarp);
         Value* top = stack;
-        TALLY_ROLLED
-        for (int m = done; m & 1; m >>= 1, top += kKept * kWarp) merge_stacked(top, one);
+        const auto merge_step = [&](auto evenly) {
+          merge_across<U, kWidth, evenly()>(task_.op, one, across, kWarp);
+          TALLY_ROLLED
+          for (int m = done; m & 1; m >>= 1, top += kKept * kWarp) merge_stacked<evenly()>(top, one);
+        };
+        if (has_merge_even<U, Op> && even)
+          merge_step(std::true_type());
+        else
+          merge_step(std::false_type());
         TALLY_UNROLL
         for (int i = 0; i < kKept; ++i) top[i * kWarp] = v[i] = one[i];
       }
@@ -99,9 +107,9 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
   using Load = gpu::Vector<T, kWidth>;
   using Held = gpu::Held<T, kWidth>;
 
-  TALLY_DEVICE void merge_stacked(const Value* top, Value* v) const {
+  template <bool kEven = false> TALLY_DEVICE void merge_stacked(const Value* top, Value* v) const {
     TALLY_UNROLL
-    for (int i = 0; i < kKept; ++i) v[i] = U::merge(task_.op, top[i * kWarp], v[i]);
+    for (int i = 0; i < kKept; ++i) v[i] = merge<U, kEven>(task_.op, top[i * kWarp], v[i]);
   }
 
   /// Where a step lies.

@@ -21,6 +21,15 @@ TALLY_DEVICE typename U::Value merge(const Op& op, const typename U::Value& a, c
     return U::merge(op, a, b);
 }
 
+/// What the thread `offset` away has; kEven: of as many elements.
+template <class U, bool kEven, class Op>
+TALLY_DEVICE typename U::Value partner(const typename U::Value& v, int offset) {
+  if constexpr (kEven && has_merge_even<U, Op>)
+    return U::shuffle_even(v, offset);
+  else
+    return gpu::shuffle_xor(v, offset);
+}
+
 /// The tree over v[0..kCount), a power of two; left in v[0].
 template <class U, int kCount, bool kEven = false, class Op>
 TALLY_DEVICE void merge_within(const Op& op, typename U::Value* v) {
@@ -48,7 +57,7 @@ TALLY_DEVICE void merge_across(const Op& op, typename U::Value* v, int offset, i
         keep = v[2 * k + 1];
         give = v[2 * k];
       }
-      const Value got = gpu::shuffle_xor(give, offset);
+      const Value got = partner<U, kEven, Op>(give, offset);
       Value low = keep, high = got;
       if (upper) {
         low = got;
@@ -63,8 +72,18 @@ TALLY_DEVICE void merge_across(const Op& op, typename U::Value* v, int offset, i
     TALLY_ROLLED
     for (; offset < end; offset *= 2) v[0] = U::merge(op, v[0], gpu::shuffle_xor(v[0], offset));
   } else {
-    for (; offset < end; offset *= 2) v[0] = merge<U, kEven>(op, v[0], gpu::shuffle_xor(v[0], offset));
+    for (; offset < end; offset *= 2) v[0] = merge<U, kEven>(op, v[0], partner<U, kEven, Op>(v[0], offset));
   }
+}
+
+/// The tree over a value of each thread of each group of `end`, with a look at whether they are of as many elements.
+template <class U, class Op> TALLY_DEVICE void merge_group(const Op& op, typename U::Value& v, int end) {
+  if constexpr (has_merge_even<U, Op>) {
+    const int length = U::length(v), first = static_cast<int>(threadIdx.x % kWarp) & ~(end - 1);
+    if (__all_sync(gpu::kAllLanes, length == gpu::shuffle(length, first)))
+      return merge_across<U, 1, true>(op, &v, 1, end);
+  }
+  merge_across<U, 1>(op, &v, 1, end);
 }
 
 /// The tree over values that come one after another, each in the warp's first thread: the thread numbered k keeps the
@@ -74,15 +93,19 @@ template <class U, class Op> class WarpCounter {
   using Value = typename U::Value;
 
   TALLY_DEVICE explicit WarpCounter(const Op& op) : op_(op), stack_(U::nothing(op)) {}
-  /// The merged 2^level values that come next, after a multiple of as many.
-  TALLY_DEVICE void push(Value value, int level = 0) {
+  /// The merged 2^level values that come next, after a multiple of as many. kEven: all until now are of as many
+  /// elements.
+  template <bool kEven = false> TALLY_DEVICE void push(Value value, int level = 0) {
     int m = count_ >> level;
     count_ += 1 << level;
     TALLY_ROLLED
-    for (; m & 1; m >>= 1, ++level) value = U::merge(op_, gpu::shuffle(stack_, level), value);
+    for (; m & 1; m >>= 1, ++level) value = merge<U, kEven>(op_, gpu::shuffle(stack_, level), value);
     value = gpu::shuffle(value, 0);
     if (static_cast<int>(threadIdx.x % kWarp) == level) stack_ = value;
   }
+  /// Instead of push and finish where there is one value.
+  TALLY_DEVICE void set(const Value& value) { stack_ = value; }
+  TALLY_DEVICE const Value& only() const { return stack_; }
   TALLY_DEVICE Value finish() const {
     if (count_ == 0) return U::nothing(op_);
     int m = count_;

@@ -50,7 +50,7 @@ template <class Op, class T> struct Many {
 template <class Then> TALLY_COLD void finally(const Then& then) { then(); }
 
 /// `then()` runs in all threads of the last block, when all accumulators are there for load_partial.
-template <class Op, class T, int kWidth, class Then>
+template <class Op, class T, int kWidth, bool kShifted, class Then>
 __global__ void __launch_bounds__(kWarpsOfABlock* kWarp, 2)
     reduce_many(const TALLY_GRID_CONSTANT Many<Op, T> many, const Then then) {
   using C = Compute<T>;
@@ -58,12 +58,11 @@ __global__ void __launch_bounds__(kWarpsOfABlock* kWarp, 2)
   using Partial = PartialOf<Op, C>;
   struct Shared {
     alignas(16) unsigned char task[sizeof(Task<Op, T>)];
-    alignas(16) unsigned char warps[kWarpsOfABlock * sizeof(Partial)];
     bool last_of_array, last;
   };
   Shared& shared = gpu::shared<Shared>();
   Task<Op, T>& task = *reinterpret_cast<Task<Op, T>*>(shared.task);
-  Partial* of_warp = reinterpret_cast<Partial*>(shared.warps);
+  Partial* const of_warp = OfWarps<Partial>::values();
   gpu::begin_early();
   const int t = static_cast<int>(threadIdx.x % kWarp), w = static_cast<int>(threadIdx.x / kWarp);
   const int k = gpu::array_of_block(many.plan.first_block, many.plan.arrays, blockIdx.x);
@@ -71,16 +70,15 @@ __global__ void __launch_bounds__(kWarpsOfABlock* kWarp, 2)
   if (threadIdx.x == 0) many.describe(k, &task);
   __syncthreads();
 
-  const std::int64_t tiles = (task.n + kTile - 1) / kTile, run = many.plan.run;
-  const std::int64_t begin = (split * kWarpsOfABlock + w) * run;
+  const std::int64_t begin = (split * kWarpsOfABlock + w) * many.plan.run;
+  const int count = tiles_from(task.n, begin, many.plan.run);
   Partial total = Fold<Op, C>::nothing(many.op);
-  if (begin < tiles) {
-    const std::int64_t end = begin + run < tiles ? begin + run : tiles;
-    const auto value = run_of_tiles<U, kWidth>(task, 0, begin, end);
+  if (count > 0) {
+    const auto value = run_of_tiles<U, kWidth, kShifted>(task, 0, begin, count);
     total = U::pack(value);
     if constexpr (U::checked)
       if (task.n > U::longest || __any_sync(gpu::kAllLanes, t == 0 && !U::holds(value)))
-        total = exact_run_of_tiles(task, 0, begin, end);
+        total = exact_run_of_tiles(task, 0, begin, count);
   }
   if (t == 0) of_warp[w] = total;
   __syncthreads();
@@ -96,7 +94,7 @@ __global__ void __launch_bounds__(kWarpsOfABlock* kWarp, 2)
   }
   if (task.plan.splits > 1) {
     if (!is_last_block(many.tickets + k, task.plan.splits, shared.last_of_array)) return;
-    finish_rows(task, 0, of_warp);
+    finish_rows(task, 0);
   }
   if (many.final && is_last_block(many.tickets + many.plan.arrays, many.plan.arrays, shared.last)) finally(then);
 }
@@ -113,7 +111,7 @@ void reduce_arrays(const char* name, const Op& op, const std::vector<Array<T>>& 
     lengths.push_back(array.length);
     aligned = aligned && reinterpret_cast<std::uintptr_t>(array.data) % (kWidth * sizeof(T)) == 0;
   }
-  const auto kernel = aligned ? reduce_many<Op, T, kWidth, Then> : reduce_many<Op, T, 1, Then>;
+  const auto kernel = aligned ? reduce_many<Op, T, kWidth, false, Then> : reduce_many<Op, T, kWidth, kWidth != 1, Then>;
   const Scratch unused(arrays.size() * sizeof(ResultType<Op, T>));
   for (std::size_t first = 0; first < arrays.size(); first += kArraysOfALaunch) {
     const std::size_t count = std::min<std::size_t>(arrays.size() - first, kArraysOfALaunch);

@@ -18,7 +18,7 @@ template <class C, class Op>
 TALLY_DEVICE PartialOf<Op, C> across_partials(const Op& op, const PartialOf<Op, C>& partial, int end) {
   using U = Unit<Op, C>;
   typename U::Value value = U::unpack(partial);
-  merge_across<U, 1>(op, &value, 1, end);
+  merge_group<U>(op, value, end);
   if constexpr (U::checked)
     if (__any_sync(gpu::kAllLanes, !U::holds(value))) return across_exactly<C>(op, partial, end);
   return U::pack(value);

@@ -22,7 +22,10 @@ std::int64_t warps_for(std::int64_t lists, std::int64_t steps, std::int64_t shar
 Plan plan_rows(const Problem& p, const Limits& limits) {
   const std::int64_t lists = p.lists.outputs(), tiles = parts(p.lists.length(), kTile);
   Plan plan{.mapping = Plan::Mapping::rows};
-  if (limits.vectors && rows_fit_vectors(p, p.row_width)) plan.width = p.row_width;
+  const bool in_one_piece = p.element_bytes <= 4 && p.lists.reduced.rank <= 1 && p.lists.reduced.inner_stride(0) == 1;
+  const bool aligned = rows_fit_vectors(p, p.row_width);
+  if (limits.vectors && (aligned || in_one_piece)) plan.width = p.row_width;
+  plan.shifted = plan.width > 1 && !aligned;
   const std::int64_t at_once = std::max(1, kWarp * plan.width / kLanes);  // tiles of a warp
   // A warp's share: the fewer tiles there are, the fewer, so that all multiprocessors have some. Long walks pay where
   // vectors are loaded.
@@ -33,6 +36,9 @@ Plan plan_rows(const Problem& p, const Limits& limits) {
   const std::int64_t part = parts(tiles, warps_for(lists, tiles, share, few, limits.warps));
   plan.run = std::max(power_of_two(part), at_once);
   while (parts(tiles, plan.run * kWarps) > 4 * limits.splits) plan.run *= 2;
+  // A run that would leave the last warp of a list next to nothing is cut where warps walk side by side.
+  const auto idle = [&] { return parts(tiles, plan.run) > 1 && parts(tiles, plan.run) * plan.run * 7 > tiles * 8; };
+  while (p.together && plan.run > std::max(least, at_once) && idle()) plan.run /= 2;
   const std::int64_t warps = parts(tiles, plan.run);
   // A few blocks are sooner done in halves.
   const int most = warps > kWarps && lists * warps <= 128 ? kWarps / 2 : kWarps;
@@ -42,7 +48,6 @@ Plan plan_rows(const Problem& p, const Limits& limits) {
   plan.threads = per_block * kWarp;
   plan.blocks = plan.splits == 1 ? parts(lists, per_block / plan.warps_per_list) : lists * plan.splits;
   if (plan.splits > 1) {
-    plan.partials = lists * plan.splits;
     plan.tickets = lists;
     const std::int64_t boxes = power_of_two(plan.splits);
     plan.readers = static_cast<int>(std::min<std::int64_t>(boxes, plan.threads));
@@ -69,7 +74,11 @@ Plan plan_columns(const Problem& p, const Limits& limits) {
   if (limits.vectors && columns_fit_vectors(p)) plan.width = p.column_width;
   const int width = plan.width;
   const bool simple = p.lists.reduced.rank <= 1;
-  plan.rows = n <= kLanes && simple ? 1 : n <= 4 * kLanes && simple && (width > 1 || p.heavy) ? 4 : kRowsOfTile;
+  // As there are kernels for less than a whole tile.
+  plan.rows = !simple || (width == 1 && !p.heavy) ? kRowsOfTile
+              : n <= kLanes                       ? 1
+              : n <= 4 * kLanes && width > 1      ? 4
+                                                  : kRowsOfTile;
   // As many groups of threads behind each other as the exchange of `width` lists needs.
   plan.across =
       static_cast<int>(std::min<std::int64_t>(power_of_two(parts(inner, width)), kWarp * column_values(width) / width));

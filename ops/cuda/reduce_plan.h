@@ -37,6 +37,8 @@ struct Problem {
   int column_width = 4;         ///< lists that a thread of the column kernel takes side by side where it can
   int column_blocks = 3;        ///< that a multiprocessor holds of the column kernel
   std::size_t value_bytes = 4;  ///< of a lane's value
+  bool together = false;        ///< the warps of a block walk along a list side by side where it is theirs alone
+  bool alone = true;            ///< the op has kernels for lists side by side that threads read on their own
   bool heavy = false;           ///< the op has no kernels for lengths between a row of lanes and a tile
   bool slight = false;          ///< two-byte elements with small values: a thread has room for more lists
 };
@@ -58,6 +60,7 @@ struct Plan {
   std::int64_t run = 1;     ///< rows: tiles a warp; columns: steps a warp. A power of two
   std::int64_t splits = 1;  ///< blocks a list or strip; above 1 the last one to finish merges them
 
+  bool shifted = false;    ///< rows: lists begin anywhere in a vector
   int warps_per_list = 1;  ///< rows, columns (a strip): of a block, a power of two
   int readers = 1;         ///< rows: threads that read what the blocks of a list send, a power of two,
   int each_bits = 0;       ///< and each of them that of 2^each_bits blocks

@@ -39,7 +39,7 @@ void gather(Plan& plan, std::int64_t units) {
 // memory, unless they are short lists too. How many are worth it, and which are too many: measured.
 bool go_straight(const Problem& p, const Limits& limits) {
   const std::int64_t n = p.lists.length(), inner = p.lists.kept.inner(), lists = p.lists.outputs();
-  if (p.heavy || !slabs_fit(p) || (columns_fit_vectors(p) && !slabs_are_better(p))) return false;
+  if (!p.alone || !slabs_fit(p) || (columns_fit_vectors(p) && !slabs_are_better(p))) return false;
   if (n <= kLanes) return lists >= limits.straight && (inner >= 4 || n <= 16);
   const std::int64_t tiles = parts(n, kTile), of_tiles = tiles * lists;
   if (of_tiles < limits.straight / 8) return false;
@@ -107,7 +107,7 @@ Plan plan_long_slabs(const Problem& p, const Limits& limits) {
   const Strided<1>& kept = p.lists.kept;
   const std::int64_t n = p.lists.length(), inner = kept.inner(), slices = p.lists.outputs() / inner;
   const std::int64_t step = p.lists.reduced.inner_stride(0), lanes = std::min<std::int64_t>(n, kLanes);
-  const std::int64_t width = limits.vectors ? p.column_width : 1;
+  const std::int64_t width = p.column_width;
   Plan plan{.mapping = Plan::Mapping::slabs, .width = static_cast<int>(width)};
   const bool aligned =
       address_fits(p, plan.width) && strides_fit(p.lists.reduced, plan.width) && outer_strides_fit(kept, plan.width);

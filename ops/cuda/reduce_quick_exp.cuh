@@ -28,8 +28,8 @@ struct QuickLogSumExp {
   using Value = LogSumExp::Shifted<float>;
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT64_MAX;
-  static constexpr int column_blocks(int) { return 3; }
-  static constexpr int row_blocks(int width) { return width == 8 ? 2 : 3; }
+  static constexpr int column_blocks(int width) { return width == 8 ? 2 : 3; }
+  static constexpr int row_blocks(int width) { return width == 4 ? 3 : 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {-math::infinity<float>(), 0}; }
   template <int kRows>
@@ -50,8 +50,8 @@ struct QuickLogSumExp {
       return {max, sum};
     }
   }
-  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane], float) {
-    Value v[W];
+  template <int W>
+  TALLY_DEVICE static void each_lane(const Op& op, const float (&x)[W][kPerLane], std::int64_t, float, Value (&v)[W]) {
     float deepest = 0;
     TALLY_UNROLL
     for (int k = 0; k < W; ++k) {
@@ -75,6 +75,10 @@ struct QuickLogSumExp {
       TALLY_UNROLL
       for (int k = 0; k < W; ++k) v[k] = lane<kPerLane>(op, x[k], kPerLane, 0, 0);
     }
+  }
+  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane], float pivot) {
+    Value v[W];
+    each_lane(op, x, 0, pivot, v);
     merge_within<QuickLogSumExp, W>(op, v);
     return v[0];
   }

@@ -32,7 +32,7 @@ template <bool Largest> struct QuickExtreme {
   };
   static constexpr bool any_order = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
-  static constexpr int column_blocks(int) { return 3; }
+  static constexpr int column_blocks(int width) { return width == 8 ? 2 : 3; }
   static constexpr int row_blocks(int) { return 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), INT32_MAX}; }
@@ -73,19 +73,23 @@ template <bool Largest> struct QuickExtreme {
   template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return extreme_of<Largest>(x); }
   TALLY_DEVICE static float extreme(float a, float b) { return extreme_of<Largest>(a, b); }
   TALLY_DEVICE static bool loses(float a, float b) { return is_behind<Largest>(a, b); }
-  template <int kWidth, int kStep, int kCount>
-  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], float value, std::int64_t first) {
+  template <int kWidth, int kStep, bool kMayBeLate, int kCount>
+  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], float value, std::int64_t first, int late) {
+    const auto place = [late](int i) {
+      return i / kWidth * kStep + i % kWidth + (kMayBeLate && i % kWidth < late ? kStep : 0);
+    };
+    const auto lower = [](int a, int b) { return a < b ? a : b; };
     int at[4] = {INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
     TALLY_UNROLL
     for (int i = kCount - 1; i >= 0; --i)
-      if (x[i] == value) at[i % 4] = i / kWidth * kStep + i % kWidth;
+      if (x[i] == value) at[i % 4] = kMayBeLate ? lower(at[i % 4], place(i)) : place(i);
+    const int lowest = lower(lower(at[0], at[1]), lower(at[2], at[3]));
     if (value == 0) {  // the first of them, with its sign
       TALLY_UNROLL
       for (int i = kCount - 1; i >= 0; --i)
-        if (x[i] == 0) value = x[i];
+        if (kMayBeLate ? place(i) == lowest : x[i] == 0) value = x[i];
     }
-    const auto lower = [](int a, int b) { return a < b ? a : b; };
-    return {value, static_cast<int>(first) + lower(lower(at[0], at[1]), lower(at[2], at[3]))};
+    return {value, static_cast<int>(first) + lowest};
   }
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
     const bool beats = Largest ? b.value > a.value : b.value < a.value;
@@ -110,7 +114,7 @@ template <bool Largest> struct QuickShared {
   };
   static constexpr bool any_order = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
-  static constexpr int column_blocks(int width) { return width == 8 ? 3 : 4; }
+  static constexpr int column_blocks(int width) { return width == 8 ? 2 : 4; }
   static constexpr int row_blocks(int) { return 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), 0}; }
@@ -140,8 +144,8 @@ template <bool Largest> struct QuickShared {
   template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return extreme_of<Largest>(x); }
   TALLY_DEVICE static float extreme(float a, float b) { return extreme_of<Largest>(a, b); }
   TALLY_DEVICE static bool loses(float a, float b) { return is_behind<Largest>(a, b); }
-  template <int kWidth, int kStep, int kCount>
-  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], float value, std::int64_t) {
+  template <int kWidth, int kStep, bool kMayBeLate, int kCount>
+  TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], float value, std::int64_t, int) {
     float ties[4] = {};
     TALLY_UNROLL
     for (int i = 0; i < kCount; ++i) ties[i % 4] += x[i] == value ? 1.0f : 0.0f;

@@ -23,8 +23,8 @@ struct QuickNorm2 {
   using Value = float;
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT64_MAX;
-  static constexpr int column_blocks(int) { return 3; }
-  static constexpr int row_blocks(int width) { return width == 8 ? 2 : 3; }
+  static constexpr int column_blocks(int width) { return width == 8 ? 2 : 3; }
+  static constexpr int row_blocks(int width) { return width == 4 ? 3 : 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return 0; }
   template <int kRows>
@@ -41,8 +41,8 @@ struct QuickNorm2 {
       return (sum >= 0x1p-57f && sum <= 0x1p116f) || all_zero(x, count) ? sum : NAN;
     }
   }
-  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane], float) {
-    float sums[W];
+  template <int W>
+  TALLY_DEVICE static void each_lane(const Op&, const float (&x)[W][kPerLane], std::int64_t, float, Value (&sums)[W]) {
     TALLY_UNROLL
     for (int k = 0; k < W; ++k) {
       sums[k] = x[k][0] * x[k][0];
@@ -60,6 +60,10 @@ struct QuickNorm2 {
       for (int k = 0; k < W; ++k)
         if (!(sums[k] >= 0x1p-57f && sums[k] <= 0x1p116f) && !all_zero(x[k], kPerLane)) sums[k] = NAN;
     }
+  }
+  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane], float pivot) {
+    Value sums[W];
+    each_lane(op, x, 0, pivot, sums);
     merge_within<QuickNorm2, W>(op, sums);
     return sums[0];
   }
@@ -78,8 +82,8 @@ struct QuickVar {
   };
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
-  static constexpr int column_blocks(int) { return 3; }
-  static constexpr int row_blocks(int) { return 3; }
+  static constexpr int column_blocks(int) { return 2; }
+  static constexpr int row_blocks(int width) { return width == 1 ? 2 : 3; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {0, 0, 0}; }
   template <int kRows>
@@ -142,9 +146,13 @@ struct QuickVar {
   }
   TALLY_DEVICE static Value merge_even(const Op&, const Value& a, const Value& b) {
     const float d = b.mean - a.mean;
-    return {a.n + b.n, is_large_enough(bits_but_0(d)) ? a.mean + d * 0.5f : NAN,
+    return {2 * a.n, is_large_enough(bits_but_0(d)) ? a.mean + d * 0.5f : NAN,
             (a.m2 + b.m2) + (d * d) * (static_cast<float>(a.n) * 0.5f)};
   }
+  TALLY_DEVICE static Value shuffle_even(const Value& a, int offset) {
+    return {a.n, gpu::shuffle_xor(a.mean, offset), gpu::shuffle_xor(a.m2, offset)};
+  }
+  TALLY_DEVICE static int length(const Value& a) { return a.n; }
   TALLY_DEVICE static bool holds(const Value& a) { return math::abs(a.mean) <= 0x1p60f && a.m2 <= 0x1p120f; }
   TALLY_DEVICE static Value unpack(const Var::Moments<float>& a) {
     const bool plain =
@@ -188,8 +196,20 @@ struct QuickVar {
   }
 };
 
+/// Var and Std in one, as they differ only in what they make of the moments: their kernels are compiled once.
+struct Spread : Var {
+  static constexpr auto name = "var or std";
+  bool root;
+
+  explicit Spread(const Var& op) : Var(op), root(false) {}
+  explicit Spread(const Std& op) : Var(op), root(true) {}
+  template <class C> TALLY_HD Pair<C, C> project(Moments<C> acc, std::int64_t n, C pivot) const {
+    return root ? Std{*this}.project(acc, n, pivot) : Var::project(acc, n, pivot);
+  }
+};
+
 template <> struct UnitOf<Norm2, float> { using type = QuickNorm2; };
+template <> struct UnitOf<Spread, float> { using type = QuickVar; };
 template <> struct UnitOf<Var, float> { using type = QuickVar; };
-template <> struct UnitOf<Std, float> { using type = QuickVar; };
 
 }  // namespace tally::cuda_loops

@@ -2,113 +2,18 @@
 // blocks share a list.
 #pragma once
 
-#include <tally/ops/cuda/reduce_task.cuh>
+#include <tally/ops/cuda/reduce_row_tile.cuh>
 
 namespace tally::cuda_loops {
 
-/// Neighbours that a thread of the kernel for long rows loads at once where it can. Values of 8 bytes fill a warp's
-/// access as they are, and heavy ops merge as often either way.
-template <class U, class T> constexpr int row_width() {
-  return U::heavy || !is_float_type<T> || sizeof(T) == 8 ? 1 : static_cast<int>(16 / sizeof(T));
-}
-
 constexpr int kRowWarps = 8;  ///< of a block, at most
 
-/// How threads share tiles: kGroup of them a tile, in pass p thread r of them has lanes (kGroup·p + r)·kWidth + k.
-template <int kWidth> struct Share {
-  static constexpr int kGroup = kLanes / kWidth < kWarp ? kLanes / kWidth : kWarp, kTiles = kWarp / kGroup;
-  static constexpr int kPasses = kLanes / (kWidth * kGroup), kStep = kWidth * kGroup;
-  TALLY_DEVICE static int lane(int pass) { return kStep * pass + static_cast<int>(threadIdx.x % kGroup) * kWidth; }
-};
-
-/// What a thread reads of a tile: number kPasses·j + p is row j of pass p.
-template <int kWidth, class T> struct LoadsOfTile {
-  static constexpr int kCount = Share<kWidth>::kPasses * kPerLane;
-  gpu::Held<T, kWidth> at[kCount];
-};
-
-/// What a thread has of a tile, a value a pass.
-template <class U, int kWidth> struct ShareOfTile { typename U::Value passes[Share<kWidth>::kPasses]; };
-
-/// Of the tile that begins with element `first` of its list and has `count`. kFull: it is whole.
-template <class U, bool kFull, int kWidth, class Op, class T>
-TALLY_DEVICE ShareOfTile<U, kWidth> share_of_tile(const Op& op, const LoadsOfTile<kWidth, T>& loads, std::int64_t first,
-                                                  int count, Compute<T> pivot) {
-  using S = Share<kWidth>;
-  ShareOfTile<U, kWidth> share;
-  TALLY_UNROLL
-  for (int p = 0; p < S::kPasses; ++p) {
-    gpu::Vector<T, kWidth> rows[kPerLane];
-    TALLY_UNROLL
-    for (int j = 0; j < kPerLane; ++j) rows[j] = loads.at[S::kPasses * j + p];
-    share.passes[p] = fold_lanes<U, kFull>(op, rows, first, S::lane(p), count, pivot);
-  }
-  return share;
-}
-
-/// Any tile in any layout: the last one of a list, one in many pieces. One copy of the code.
-template <class U, int kWidth, class Op, class T>
-TALLY_COLD ShareOfTile<U, kWidth> read_any_tile(const Task<Op, T>& task, const T* x, Compute<T> pivot,
-                                                std::int64_t tile) {
-  using S = Share<kWidth>;
-  const std::int64_t first = tile * kTile, left = task.n - first;
-  const int count = static_cast<int>(left < kTile ? left : kTile);
-  ShareOfTile<U, kWidth> share;
-  TALLY_ROLLED
-  for (int p = 0; p < S::kPasses; ++p) {
-    gpu::Vector<T, kWidth> rows[kPerLane];
-    read_scattered<kPerLane, kWidth>(task.reduced, x, first + S::lane(p), first + count, kLanes, rows);
-    share.passes[p] = fold_lanes<U, false>(task.op, rows, first, S::lane(p), count, pivot);
-  }
-  return share;
-}
-
-/// The last tile of a list of n in one piece, of whole vectors: as the others, all loads at once. It has its arguments
-/// by value: of a kernel's arguments a function of its own would read each from memory.
-template <class U, int kWidth, class Op, class T>
-TALLY_COLD ShareOfTile<U, kWidth> read_last_tile(const Op op, const T* x, std::int64_t n, Compute<T> pivot,
-                                                 std::int64_t tile) {
-  using S = Share<kWidth>;
-  using Load = gpu::Vector<T, kWidth>;
-  const std::int64_t first = tile * kTile;
-  const int count = static_cast<int>(n - first), left = count - S::lane(0);
-  const T* from = x + first + S::lane(0);
-  LoadsOfTile<kWidth, T> loads;
-  TALLY_UNROLL
-  for (int i = 0; i < loads.kCount; ++i)
-    loads.at[i] = i * S::kStep < left
-                      ? gpu::Held<T, kWidth>(gpu::load_streaming(reinterpret_cast<const Load*>(from + i * S::kStep)))
-                      : gpu::Held<T, kWidth>{};
-  return share_of_tile<U, false>(op, loads, first, count, pivot);
-}
-
-/// A whole tile in one piece, or in a few of one stride.
-template <int kWidth, class Op, class T>
-TALLY_DEVICE LoadsOfTile<kWidth, T> load_whole_tile(const Task<Op, T>& task, const T* x, std::int64_t tile,
-                                                    bool dense) {
-  using S = Share<kWidth>;
-  using Load = gpu::Vector<T, kWidth>;
-  const std::int64_t first = tile * kTile + S::lane(0);
-  LoadsOfTile<kWidth, T> loads;
-  if (dense) {
-    const T* from = x + first;
-    TALLY_UNROLL
-    for (int i = 0; i < loads.kCount; ++i)
-      loads.at[i] = gpu::load_streaming(reinterpret_cast<const Load*>(from + i * S::kStep));
-  } else {
-    TALLY_UNROLL
-    for (int i = 0; i < loads.kCount; ++i)
-      loads.at[i] =
-          gpu::load_streaming(reinterpret_cast<const Load*>(x + near_offset(task.reduced, first + i * S::kStep)));
-  }
-  return loads;
-}
-
 /// Where only the extreme of a list and its like count: adds whole tiles to what the thread has. `bar` is the extreme
-/// that the warp has seen; most tiles stay behind it, and need no more than a look at their own.
-template <class U, int kWidth, class Op, class T>
-TALLY_DEVICE void add_to_extreme(const Op& op, const LoadsOfTile<kWidth, T>& loads, std::int64_t first,
-                                 typename U::Value& mine, Compute<T>& bar) {
+/// that the warp has seen; most tiles stay behind it, and need no more than a look at their own. Of the last tiles
+/// nobody asks for it. `shift` as in share_of_shifted_tile.
+template <class U, bool kShifted, int kWidth, class Op, class T>
+TALLY_DEVICE void add_to_extreme(const Op& op, const LoadsOfTile<kWidth, T>& loads, std::int64_t first, int shift,
+                                 bool last, typename U::Value& mine, Compute<T>& bar) {
   using S = Share<kWidth>;
   Compute<T> x[loads.kCount * kWidth];
   TALLY_UNROLL
@@ -116,7 +21,10 @@ TALLY_DEVICE void add_to_extreme(const Op& op, const LoadsOfTile<kWidth, T>& loa
     x[i] = convert<Compute<T>>(gpu::Vector<T, kWidth>(loads.at[i / kWidth])[i % kWidth]);
   const Compute<T> extreme = U::extreme(x);
   if (__all_sync(gpu::kAllLanes, U::loses(extreme, bar))) return;
-  mine = U::merge(op, mine, U::template share<kWidth, S::kStep>(op, x, extreme, first + S::lane(0)));
+  mine = U::merge(op, mine,
+                  U::template share<kWidth, S::kStep, kShifted>(op, x, extreme, first + (S::lane(0) - shift),
+                                                                S::lane(0) == 0 ? shift : 0));
+  if (last) return;
   bar = mine.value;
   TALLY_UNROLL
   for (int offset = 1; offset < kWarp; offset *= 2) bar = U::extreme(bar, gpu::shuffle_xor(bar, offset));
@@ -140,30 +48,34 @@ template <class U, int kWidth> struct Board {
   }
 };
 
-/// The groups of Share::kTiles tiles of a list that begin at `begin`, `begin` + stride, ... before `end`. Of a run, the
-/// result is in the warp's first thread. If `board` is not negative, that thread leaves each group's result on the
+/// Of a list's `count` tiles from number `begin` on the groups of Share::kTiles that begin `stride` apart. Of a run,
+/// the result is in the warp's first thread. If `board` is not negative, that thread leaves each group's result on the
 /// block's board, from there on and kRowWarps apart.
-template <class U, int kWidth, class Op, class T>
-TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_t list, std::int64_t begin,
-                                            std::int64_t end, std::int64_t stride = Share<kWidth>::kTiles,
-                                            int board = -1) {
+template <class U, int kWidth, bool kShifted, class Op, class T>
+TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_t list, std::int64_t begin, int count,
+                                            int stride = Share<kWidth>::kTiles, int board = -1) {
   using S = Share<kWidth>;
   const T* x = task.list(list);
   const Compute<T> pivot = task.pivot(list);
   const bool dense = task.step == 1;
-  const std::int64_t whole = dense || task.reduced.is_near(task.n) ? task.n / kTile : 0;
-  const bool at_once = end - begin <= S::kTiles;
+  const int shift = kShifted ? elements_past_vector<kWidth>(x) : 0;
+  // Whole tiles; a shifted one is where the vector in which it ends is the list's own to its end, too.
+  const std::int64_t there = task.n - (shift > 0 ? kWidth - shift : 0);
+  const std::int64_t whole = (dense || task.reduced.is_near(task.n) ? there / kTile : 0) - begin;
+  const bool at_once = count <= S::kTiles;
   WarpCounter<U, Op> counter(task.op);
-  typename U::Value mine = U::nothing(task.op);
-  const auto keep = [&](const typename U::Value& total) {  // of a group, in the warp's first thread
-    mine = total;
+  typename U::Value mine = U::nothing(task.op);                       // where the order is free
+  const auto keep = [&](const typename U::Value& total, auto even) {  // of a group, in the warp's first thread
     if constexpr (Board<U, kWidth>::pays)
       if (board >= 0) {
-        if (threadIdx.x % kWarp == 0) Board<U, kWidth>::values()[board] = mine;
+        if (threadIdx.x % kWarp == 0) Board<U, kWidth>::values()[board] = total;
         board += kRowWarps;
         return;
       }
-    if (!at_once) counter.push(mine);
+    if (at_once)
+      counter.set(total);
+    else
+      counter.template push<even()>(total);
   };
   const auto add = [&](ShareOfTile<U, kWidth>& share, auto whole_tiles) {
     constexpr bool kEven = whole_tiles();
@@ -175,23 +87,33 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
       merge_across<U, S::kPasses, kEven>(task.op, v, 1, S::kPasses);  // thread t now has pass t % kPasses
       merge_across<U, 1, kEven>(task.op, v, S::kPasses, kWarp);       // the other lanes of a pass, then the tiles
       merge_across<U, 1, kEven>(task.op, v, 1, S::kPasses);           // the passes
-      keep(v[0]);
+      keep(v[0], whole_tiles);
     }
   };
   // Two loops, so that the first one has no call in it, around which values would have to leave their registers.
-  const std::int64_t last_whole = (end < whole ? end : whole) - S::kTiles;
+  const int last_whole = (count < whole ? count : static_cast<int>(whole)) - S::kTiles;
   const int mine_of_group = static_cast<int>(threadIdx.x % kWarp) / S::kGroup;
-  std::int64_t group = begin;
+  int group = 0;
+  const auto load_whole_tile = [&](std::int64_t tile) {
+    if constexpr (kShifted)
+      return load_shifted_tile<kWidth>(x, tile, shift);
+    else
+      return load_aligned_tile<kWidth>(task, x, tile, dense);
+  };
   if constexpr (has_share<U, Op, Compute<T>>) {
     Compute<T> bar = mine.value;
     for (; group <= last_whole; group += stride) {
-      const std::int64_t tile = group + mine_of_group;
-      add_to_extreme<U>(task.op, load_whole_tile<kWidth>(task, x, tile, dense), tile * kTile, mine, bar);
+      const std::int64_t tile = begin + (group + mine_of_group);
+      add_to_extreme<U, kShifted>(task.op, load_whole_tile(tile), tile * kTile, shift, group + stride > last_whole,
+                                  mine, bar);
     }
   } else {
-    const auto share_of = [&](std::int64_t group) {
-      const std::int64_t tile = group + mine_of_group;
-      return share_of_tile<U, true>(task.op, load_whole_tile<kWidth>(task, x, tile, dense), tile * kTile, kTile, pivot);
+    const auto share_of = [&](int group) {
+      const std::int64_t tile = begin + (group + mine_of_group);
+      if constexpr (kShifted)
+        return share_of_shifted_tile<U>(task.op, load_whole_tile(tile), tile * kTile, shift, pivot);
+      else
+        return share_of_tile<U, true>(task.op, load_whole_tile(tile), tile * kTile, kTile, pivot);
     };
     if constexpr (merges_pairs<U, kWidth>()) {
       for (; group + stride <= last_whole; group += 2 * stride) {
@@ -199,11 +121,11 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
         merge_across<U, 2, true>(task.op, v, 1, 2);
         merge_across<U, 1, true>(task.op, v, 2, kWarp);
         if (board >= 0) {
-          keep(v[0]);
-          keep(gpu::shuffle(v[0], 1));
+          keep(v[0], std::true_type());
+          keep(gpu::shuffle(v[0], 1), std::true_type());
         } else {
           merge_across<U, 1, true>(task.op, v, 1, 2);
-          counter.push(v[0], 1);
+          counter.template push<true>(v[0], 1);
         }
       }
     }
@@ -213,29 +135,32 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
     }
   }
   TALLY_ROLLED
-  for (; group < end; group += stride) {
+  for (; group < count; group += stride) {
     ShareOfTile<U, kWidth> share;
     TALLY_UNROLL
     for (int p = 0; p < S::kPasses; ++p) share.passes[p] = U::nothing(task.op);
-    const std::int64_t tile = group + mine_of_group;
-    if (tile < end) {
-      if constexpr (U::heavy)
-        share = read_any_tile<U, kWidth>(task, x, pivot, tile);
-      else if (dense && (tile + 1) * kTile > task.n && task.n % kWidth == 0)
-        share = read_last_tile<U, kWidth>(task.op, x, task.n, pivot, tile);
+    if (group + mine_of_group < count) {
+      const std::int64_t tile = begin + (group + mine_of_group);
+      if constexpr (kShifted)
+        share = read_last_tile<U, kWidth, false>(task.op, x, task.n, pivot, tile);
+      else if (!U::heavy && dense && task.n % kWidth == 0)
+        share = read_last_tile<U, kWidth, true>(task.op, x, task.n, pivot, tile);
       else
         share = read_any_tile<U, kWidth>(task, x, pivot, tile);
     }
     add(share, std::false_type());
   }
-  if constexpr (U::any_order) merge_across<U, 1>(task.op, &mine, 1, kWarp);
-  return U::any_order || at_once || board >= 0 ? mine : counter.finish();
+  if constexpr (U::any_order) {
+    merge_across<U, 1>(task.op, &mine, 1, kWarp);
+    return mine;
+  }
+  return at_once ? counter.only() : counter.finish();
 }
 
 template <class Op, class T>
 TALLY_COLD PartialOf<Op, Compute<T>> exact_run_of_tiles(const Task<Op, T>& task, std::int64_t list, std::int64_t begin,
-                                                        std::int64_t end) {
-  return run_of_tiles<Exact<Op, Compute<T>>, 1>(task, list, begin, end);
+                                                        int count) {
+  return run_of_tiles<Exact<Op, Compute<T>>, 1, false>(task, list, begin, count);
 }
 
 /// The tree over values [begin, begin + size) of which only the first `filled` of all are there; size is a power of
@@ -250,18 +175,23 @@ TALLY_DEVICE typename U::Value merge_board(const Op& op, const typename U::Value
   TALLY_ROLLED
   for (int i = 0; i < size; i += kWarp, at += kWarp) {
     value = at < end ? board[at] : U::nothing(op);
-    merge_across<U, 1>(op, &value, 1, size < kWarp ? size : kWarp);
+    merge_group<U>(op, value, size < kWarp ? size : kWarp);
     if (size > kWarp) counter.push(value);
   }
   return size > kWarp ? counter.finish() : value;
 }
 
+/// Where a block's warps leave what they have.
+template <class Partial> struct OfWarps {
+  alignas(16) unsigned char bytes[kRowWarps * sizeof(Partial)];
+
+  TALLY_DEVICE static Partial* values() { return reinterpret_cast<Partial*>(gpu::shared<OfWarps>().bytes); }
+};
+
 /// The tree over the threads of a block; in its first thread.
-template <class Op, class T>
-TALLY_DEVICE PartialOf<Op, Compute<T>> across_block(const Op& op, PartialOf<Op, Compute<T>> total,
-                                                    PartialOf<Op, Compute<T>>* of_warp) {
-  using C = Compute<T>;
-  const int t = static_cast<int>(threadIdx.x % kWarp), w = static_cast<int>(threadIdx.x / kWarp);
+template <class Op, class C> TALLY_DEVICE PartialOf<Op, C> across_block(const Op& op, PartialOf<Op, C> total) {
+  PartialOf<Op, C>* const of_warp = OfWarps<PartialOf<Op, C>>::values();
+  const int thread = gpu::thread_index_again(), t = thread % kWarp, w = thread / kWarp;
   const int warps = static_cast<int>(blockDim.x / kWarp);
   total = across_partials<C>(op, total, kWarp);
   if (t == 0) of_warp[w] = total;
@@ -271,8 +201,7 @@ TALLY_DEVICE PartialOf<Op, Compute<T>> across_block(const Op& op, PartialOf<Op, 
 }
 
 /// The last block of a list: the tree over what all its blocks have left in memory, in the list's order.
-template <class Op, class T>
-TALLY_COLD void finish_rows(const Task<Op, T>& task, std::int64_t list, PartialOf<Op, Compute<T>>* of_warp) {
+template <class Op, class T> TALLY_COLD void finish_rows(const Task<Op, T>& task, std::int64_t list) {
   using C = Compute<T>;
   const int threads = static_cast<int>(blockDim.x);
   const std::int64_t splits = task.plan.splits;
@@ -284,125 +213,157 @@ TALLY_COLD void finish_rows(const Task<Op, T>& task, std::int64_t list, PartialO
     const std::int64_t chunk = power_of_two_at_least((splits + threads - 1) / threads);
     total = merge_memory<C>(task.op, partials, 1, threadIdx.x * chunk, chunk, splits);
   }
-  total = across_block<Op, T>(task.op, total, of_warp);
+  total = across_block<Op, C>(task.op, total);
   if (threadIdx.x == 0) task.store(list, total);
 }
 
-/// The same over what they send, as it arrives; in the first thread.
-template <class Op, class T>
-TALLY_DEVICE PartialOf<Op, Compute<T>> receive_rows(const Task<Op, T>& task, std::int64_t list,
-                                                    PartialOf<Op, Compute<T>>* of_warp) {
-  using C = Compute<T>;
-  const int splits = static_cast<int>(task.plan.splits), mine = static_cast<int>(threadIdx.x);
-  const Mail mail = task.mail(list);
-  PartialOf<Op, C> total[1] = {Fold<Op, C>::nothing(task.op)};
+/// The same over what `splits` blocks send, as it arrives; in the first thread.
+template <class Op, class C> TALLY_DEVICE PartialOf<Op, C> receive_rows(const Op& op, const Mail& mail, int splits) {
+  const int mine = static_cast<int>(threadIdx.x);
+  PartialOf<Op, C> total[1] = {Fold<Op, C>::nothing(op)};
   if (mail.each_bits == 0)
     receive_partials<1>(mail, 0, mine < splits ? 1 : 0, total);
   else
-    total[0] = merge_mail<C>(task.op, mail, splits);
-  if (splits > kWarp) return across_block<Op, T>(task.op, total[0], of_warp);
-  return mine < kWarp ? across_partials<C>(task.op, total[0], kWarp) : total[0];
+    total[0] = merge_mail<C>(op, mail, splits);
+  if (splits > kWarp) return across_block<Op, C>(op, total[0]);
+  return mine < kWarp ? across_partials<C>(op, total[0], kWarp) : total[0];
+}
+
+/// How many tiles of a list of n there are from number `begin` on, of at most `most`.
+TALLY_DEVICE int tiles_from(std::int64_t n, std::int64_t begin, std::int64_t most) {
+  const std::int64_t left = (n + kTile - 1) / kTile - begin;
+  return static_cast<int>(left < most ? left : most);
 }
 
 /// What a warp of a block is to do: block.y is the list, block.x the part of it, or several lists have a block.
 struct PartOfRow {
-  int split;  ///< number of the block among those of its list
-  std::int64_t first_list, list, begin, end;
+  int split, count;  ///< number of the block among those of its list; tiles
+  std::int64_t first_list, list, begin;
 
-  template <class Op, class T> TALLY_DEVICE PartOfRow(const Task<Op, T>& task, const dim3& block) {
+  template <class Op, class T> TALLY_DEVICE PartOfRow(const Task<Op, T>& task, const dim3& block, int thread) {
     const Plan& plan = task.plan;
-    const int w = static_cast<int>(threadIdx.x / kWarp), warps = static_cast<int>(blockDim.x / kWarp);
+    const int w = thread / kWarp, warps = static_cast<int>(blockDim.x / kWarp);
     const int shared_by = plan.warps_per_list, shared_bits = 31 - __clz(shared_by);
     const bool alone = plan.splits == 1;
     split = alone ? 0 : static_cast<int>(block.x);
     first_list = alone ? std::int64_t{block.x} * (warps >> shared_bits) : block.y;
     list = first_list + (w >> shared_bits);
     begin = (static_cast<std::int64_t>(split) * shared_by + (w & (shared_by - 1))) * plan.run;
-    const std::int64_t tiles = (task.n + kTile - 1) / kTile, past = begin + plan.run;
-    end = past < tiles ? past : tiles;
+    count = tiles_from(task.n, begin, plan.run);
   }
 };
 
-template <class Op, class T, int kWidth>
-__global__ void __launch_bounds__(256, Unit<Op, Compute<T>>::row_blocks(kWidth))
+/// Blocks that a multiprocessor is to hold.
+template <class U, int kWidth, bool kShifted> constexpr int row_blocks() {
+  if (kShifted && kWidth == 8 && U::any_order && U::checked) return 1;
+  return kShifted && sizeof(typename U::Value) > 8 ? 2 : U::row_blocks(kWidth);
+}
+
+/// Where registers are scarce they are asked for anew, so that nothing that follows from them is kept.
+template <bool kScarce> TALLY_DEVICE dim3 block_index() {
+  if constexpr (kScarce)
+    return gpu::block_index_again();
+  else
+    return blockIdx;
+}
+template <bool kScarce> TALLY_DEVICE int thread_index() {
+  if constexpr (kScarce)
+    return gpu::thread_index_again();
+  else
+    return static_cast<int>(threadIdx.x);
+}
+
+template <class Op, class T, int kWidth, bool kShifted>
+__global__ void __launch_bounds__(256, row_blocks<Unit<Op, Compute<T>>, kWidth, kShifted>())
     reduce_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;
   using Partial = PartialOf<Op, C>;
   const int t = static_cast<int>(threadIdx.x % kWarp), w = static_cast<int>(threadIdx.x / kWarp);
   const std::int64_t run = task.plan.run;
-  const PartOfRow part(task, blockIdx);
+  const PartOfRow part(task, blockIdx, static_cast<int>(threadIdx.x));
   gpu::begin_early();
-  // Which block begins last is asked for now and needed at the end.
-  unsigned begun = 0;
-  if (task.plan.splits > 1 && threadIdx.x == 0)
-    begun = gpu::count_start(task.tickets + part.list, static_cast<unsigned>(task.plan.splits - 1));
+  // Which block is the last to ask, so that all of them run, is needed at the end and takes a while. Where registers
+  // are short the answer would leave them, and so be waited for: there it is asked for behind the tiles.
+  constexpr bool kScarce = row_blocks<U, kWidth, kShifted>() > 2, kAsksLate = kScarce && sizeof(typename U::Value) > 8;
+  unsigned asked = 0;
+  const auto ask = [&](std::int64_t list) {
+    if (task.plan.splits > 1 && threadIdx.x == 0)
+      asked = gpu::count_start(task.tickets + list, static_cast<unsigned>(task.plan.splits - 1));
+  };
+  if constexpr (!kAsksLate) ask(part.list);
 
   // A block that has one list reads its warps' parts together, group by group, so that it walks through memory in one
   // piece. From the board each warp then takes what its part is worth.
   constexpr int kTiles = Share<kWidth>::kTiles;
   const bool together = Board<U, kWidth>::pays && task.plan.warps_per_list == kRowWarps && run > kTiles &&
                         run * kRowWarps <= Board<U, kWidth>::kSize;
-  std::int64_t begin = part.begin, end = part.end;
+  std::int64_t begin = part.begin;
+  int count = part.list < task.lists ? part.count : 0;
   if (together) {
-    const std::int64_t tiles = (task.n + kTile - 1) / kTile, past = begin + (kRowWarps - w) * run;
     begin -= w * (run - kTiles);
-    end = past < tiles ? past : tiles;
+    count = tiles_from(task.n, begin, kRowWarps * run - w * kTiles);
   }
   auto value = U::nothing(task.op);
-  if (part.list < task.lists && begin < end)
-    value =
-        run_of_tiles<U, kWidth>(task, part.list, begin, end, together ? kRowWarps * kTiles : kTiles, together ? w : -1);
+  if (count > 0)
+    value = run_of_tiles<U, kWidth, kShifted>(task, part.list, begin, count, together ? kRowWarps * kTiles : kTiles,
+                                              together ? w : -1);
   if (together) {
-    const PartOfRow mine(task, gpu::block_index_again());
+    const PartOfRow mine(task, block_index<kScarce>(), thread_index<kScarce>());
     __syncthreads();
-    const int size = static_cast<int>(run) / kTiles;
-    const std::int64_t left = (task.n + kTile - 1) / kTile - (mine.begin - w * run), most = kRowWarps * run;
-    const int filled = static_cast<int>((left < most ? left : most) + kTiles - 1) / kTiles;
-    value = merge_board<U>(task.op, Board<U, kWidth>::values(), w * size, size, filled);
+    const int size = static_cast<int>(run) / kTiles, filled = tiles_from(task.n, mine.begin - w * run, kRowWarps * run);
+    value = merge_board<U>(task.op, Board<U, kWidth>::values(), w * size, size, (filled + kTiles - 1) / kTiles);
   }
   Partial total = U::pack(value);
   if constexpr (U::checked) {
     if (task.n > U::longest || __any_sync(gpu::kAllLanes, t == 0 && !U::holds(value))) {
-      const PartOfRow mine(task, gpu::block_index_again());
+      const PartOfRow mine(task, block_index<kScarce>(), thread_index<kScarce>());
       total = Fold<Op, C>::nothing(task.op);
-      if (mine.list < task.lists && mine.begin < mine.end)
-        total = exact_run_of_tiles(task, mine.list, mine.begin, mine.end);
+      if (mine.list < task.lists && mine.count > 0) total = exact_run_of_tiles(task, mine.list, mine.begin, mine.count);
     }
   }
-  const PartOfRow mine(task, gpu::block_index_again());
   const int shared_by = task.plan.warps_per_list, shared_bits = 31 - __clz(shared_by);
-  const std::int64_t splits = task.plan.splits;
-  // Of the list that this thread may have to store: asked for now, needed last.
-  const std::int64_t list = shared_by == 1 ? mine.list : mine.first_list + (t >> shared_bits);
-  const C pivot = list < task.lists ? task.pivot(list) : C(0);
-  bool stores = t == 0 && list < task.lists;
+  const int splits = static_cast<int>(task.plan.splits);
+  const auto list_to_store = [&] {  // of this thread; worked out anew each time
+    const dim3 block = block_index<kScarce>();
+    if (splits > 1) return std::int64_t{block.y};
+    const int thread = thread_index<kScarce>();
+    const PartOfRow mine(task, block, thread);
+    return shared_by == 1 ? mine.list : mine.first_list + (thread % kWarp >> shared_bits);
+  };
+  const std::int64_t list = list_to_store();
+  const bool exists = list < task.lists;
+  const C pivot = exists ? task.pivot(list) : C(0);  // asked for now, needed last
+  bool stores = t == 0 && exists;
   if (shared_by > 1) {
-    struct Shared {
-      alignas(16) unsigned char warps[kRowWarps * sizeof(Partial)];
+    struct Ticket {
       bool last;
     };
-    Shared& shared = gpu::shared<Shared>();
-    Partial* of_warp = reinterpret_cast<Partial*>(shared.warps);
+    bool& last = gpu::shared<Ticket>().last;
+    Partial* const of_warp = OfWarps<Partial>::values();
+    if constexpr (kAsksLate) ask(block_index<kScarce>().y);
     if (t == 0) of_warp[w] = total;
-    if (threadIdx.x == 0) shared.last = splits > 1 && begun == static_cast<unsigned>(splits - 1);
     __syncthreads();
     if (w == 0) {
       const int warps = static_cast<int>(blockDim.x / kWarp);
       total = across_partials<C>(task.op, t < warps ? of_warp[t] : Fold<Op, C>::nothing(task.op), shared_by);
-      if (splits > 1 && t == 0) send_partial(task.mail(list), mine.split, total);
-      stores = t < warps && (t & (shared_by - 1)) == 0 && list < task.lists;
+      const dim3 block = block_index<kScarce>();
+      if (splits > 1 && t == 0) {
+        send_partial(task.mail(block.y), static_cast<int>(block.x), total);
+        last = asked == static_cast<unsigned>(splits - 1);
+      }
+      stores = t < warps && (t & (shared_by - 1)) == 0 && exists;
     } else {
       stores = false;
     }
     if (splits > 1) {
-      if (!shared.last) return;
-      __syncthreads();  // its own partial result is sent, too
-      total = receive_rows(task, mine.first_list, of_warp);
+      __syncthreads();
+      if (!last) return;
+      total = receive_rows<Op, C>(task.op, task.mail(block_index<kScarce>().y), splits);
       stores = threadIdx.x == 0;
     }
   }
-  if (stores) task.store(list, total, pivot);
+  if (stores) task.store(list_to_store(), total, pivot);
 }
 
 }  // namespace tally::cuda_loops

@@ -87,10 +87,19 @@ TALLY_DEVICE void fold_apart(const Op& op, const ShortShare<T, kRows> (&loads)[k
   v[0] = gpu::shuffle(v[0], kVector * r % kWarp);
 }
 
+/// Blocks that a multiprocessor is to hold.
+template <class U> constexpr int short_row_blocks() {
+  if constexpr (requires { U::short_row_blocks; })
+    return U::short_row_blocks;
+  else
+    return 3;
+}
+
 /// Lists of at most kRows·128 elements. One of at most 128 may lie in memory in any way and be nothing; its group is as
 /// small as it can be.
 template <class Op, class T, int kRows>
-__global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
+__global__ void __launch_bounds__(256, short_row_blocks<Unit<Op, Compute<T>>>())
+    reduce_short_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;
   using Load = gpu::Vector<T, kVector>;
@@ -187,14 +196,16 @@ __global__ void __launch_bounds__(256, 3) reduce_short_rows(const TALLY_GRID_CON
         v[u] = fold_share<U, whole(), kRows>(task, loads[u], lane, n, pivots[u]);
       }
     };
-    if (full)
+    if (has_merge_even<U, Op> && n == group * kVector * kRows) {
       fold(std::true_type());
-    else
-      fold(std::false_type());
-    if (has_merge_even<U, Op> && n == group * kVector * kRows)
       merge_across<U, kLists, true>(task.op, v, 1, group);
-    else
+    } else {
+      if (full)
+        fold(std::true_type());
+      else
+        fold(std::false_type());
       merge_across<U, kLists>(task.op, v, 1, group);
+    }
   }
 
   bool holds = true;

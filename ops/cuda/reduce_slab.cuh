@@ -42,8 +42,16 @@ template <class Op, class T> TALLY_DEVICE const T* near_list(const Task<Op, T>& 
 }
 
 /// Blocks that a multiprocessor is to hold for lists of at most 128: they wait for memory, then compute, so many hide
-/// more; measured.
-template <class U> constexpr int small_slab_blocks() { return U::heavy || sizeof(typename U::Value) > 8 ? 4 : 6; }
+/// more, as long as registers last.
+template <class U, class T> constexpr int small_slab_blocks(int most = 5) {
+  if constexpr (U::heavy) return U::large ? 1 : 3;
+  return sizeof(T) == 1 ? 2 : sizeof(typename U::Value) > 8 ? 3 : most;
+}
+/// The same of long lists' tiles.
+template <class U, int kRows> constexpr int upright_blocks() {
+  if constexpr (U::heavy) return U::large ? 1 : 2;
+  return kRows == kRowsOfTile ? 2 : 3;
+}
 
 /// Calls f(list, r) on the threads numbered r < group of every list, whole warps at a time and with list = -1 where
 /// there is none: neighbouring threads have neighbouring lists, and a list's are 32 / group apart.

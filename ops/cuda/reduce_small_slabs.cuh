@@ -91,7 +91,7 @@ TALLY_COLD PartialOf<Op, Compute<T>> merge_staged_exactly(const StagedLists<Op, 
 }
 
 template <class Op, class T>
-__global__ void __launch_bounds__(256, small_slab_blocks<Unit<Op, Compute<T>>>())
+__global__ void __launch_bounds__(256, small_slab_blocks<Unit<Op, Compute<T>>, T>())
     reduce_small_slabs(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;

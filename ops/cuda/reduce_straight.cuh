@@ -53,7 +53,7 @@ template <class Op, class T> TALLY_COLD void straight_exactly(const Task<Op, T>&
 /// kLists lists a thread at once, a block apart; several have at most kFewElements. The bounds are for the registers:
 /// as many threads a multiprocessor, though in smaller blocks.
 template <class Op, class T, int kLists>
-__global__ void __launch_bounds__(256, kLists > 1 ? 4 : small_slab_blocks<Unit<Op, Compute<T>>>())
+__global__ void __launch_bounds__(256, small_slab_blocks<Unit<Op, Compute<T>>, T>(kLists > 1 ? 3 : 5))
     reduce_straight(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;

@@ -39,12 +39,16 @@ template <class Op, class C> struct Exact {
   static constexpr bool any_order = F::any_order;
   static constexpr bool checked = false;  ///< whether there are values for which `holds` says no
   static constexpr bool heavy = kHeavy<Op, C>;
-  static constexpr std::int64_t longest = INT64_MAX;  ///< list that it can do
-  /// Blocks that a multiprocessor is to hold of the kernel for slabs: measured, as what they trade
-  /// (loads under way for registers) is not to be read off.
-  static constexpr int column_blocks(int) { return heavy ? 4 : 3; }
+  static constexpr std::int64_t longest = INT64_MAX;      ///< list that it can do
+  static constexpr bool large = sizeof(C) == 8 && heavy;  ///< takes all of a thread's registers
+  /// Blocks that a multiprocessor is to hold of the kernel for slabs: as many as leave all values in registers, or
+  /// fewer where that was measured to be faster.
+  static constexpr int column_blocks(int width) { return large ? 1 : heavy || sizeof(C) == 8 || width == 8 ? 2 : 3; }
   /// The same of the kernel for long rows whose threads load `width` neighbours at once.
-  static constexpr int row_blocks(int width) { return sizeof(C) == 8 || width == 8 ? 2 : 3; }
+  static constexpr int row_blocks(int width) { return large ? 1 : heavy || sizeof(C) == 8 || width != 4 ? 2 : 3; }
+  /// The same of the kernels for short rows and for columns.
+  static constexpr int short_row_blocks = large ? 1 : heavy || sizeof(C) == 8 ? 2 : 3;
+  static constexpr int strip_blocks = large ? 1 : 2;
 
   TALLY_DEVICE static Value nothing(const Op& op) { return F::nothing(op); }
   /// A lane as Fold::lane has it, of at most kRows elements; of none it is nothing.
@@ -54,10 +58,13 @@ template <class Op, class C> struct Exact {
   }
   // Optional: neighbours(op, x, count, first, pivot), the tree over 4 or kPerLane neighbouring lanes of one element
   // each, of which the first `count` exist, maybe none. lanes(op, x, pivot), the tree over the neighbouring, whole
-  // lanes x[0], x[1], ... share<kWidth, kStep>(op, x, extreme, first), where only the extreme of a list and its like
-  // count: all of x, whose extreme is given; element i of it is number first + i / kWidth * kStep + i % kWidth of the
-  // list. With it come extreme(x), of several or of two, and loses(a, b). merge_even(op, a, b), merge of two that have
-  // as many elements. across(op, value, offset, end), merge_across of one value a thread (reduce_fold.cuh).
+  // lanes x[0], x[1], ...; each_lane(op, x, first, pivot, v), these lanes themselves. share<kWidth, kStep,
+  // kMayBeLate>(op, x, extreme, first, late), where only the extreme of a list and its like count: all of x, whose
+  // extreme is given; element i of it is number first + i / kWidth * kStep + i % kWidth of the list, and kStep more
+  // where i % kWidth < late. With it come extreme(x), of several or of two, and loses(a, b). merge_even(op, a, b),
+  // merge of two that have as many elements, with it shuffle_even(value, offset), the value of a thread `offset` away
+  // that has as many, and length(value). across(op, value, offset, end), merge_across of one value a thread
+  // (reduce_fold.cuh).
   TALLY_DEVICE static Value merge(const Op& op, const Value& a, const Value& b) { return F::merge(op, a, b); }
   TALLY_DEVICE static bool holds(const Value&) { return true; }
   TALLY_DEVICE static Value unpack(const Value& partial) { return partial; }
@@ -82,8 +89,12 @@ concept has_lanes = requires(const Op& op, const C (&x)[2][kPerLane]) {
   U::lanes(op, x, C{});
 };
 template <class U, class Op, class C>
+concept has_each_lane = requires(const Op& op, const C (&x)[2][kPerLane], typename U::Value (&v)[2]) {
+  U::each_lane(op, x, 0, C{}, v);
+};
+template <class U, class Op, class C>
 concept has_share = requires(const Op& op, const C (&x)[kPerLane]) {
-  U::template share<1, 1>(op, x, C{}, std::int64_t{});
+  U::template share<1, 1, false>(op, x, C{}, std::int64_t{}, 0);
 };
 
 template <class Op, class C> struct UnitOf { using type = Exact<Op, C>; };

@@ -102,7 +102,7 @@ TALLY_COLD PartialOf<Op, Compute<T>> upright_exactly(const Task<Op, T>& task, co
 
 /// A block takes a tile of `across` lists.
 template <class Op, class T, int kRows>
-__global__ void __launch_bounds__(kUprightGroups* kWarp / 2, 4)
+__global__ void __launch_bounds__(kUprightGroups* kWarp / 2, upright_blocks<Unit<Op, Compute<T>>, kRows>())
     reduce_upright(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;

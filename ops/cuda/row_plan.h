@@ -47,9 +47,10 @@ struct RowPlan {
 
 /// Rows that a thread of the kernel for short rows has under way at once.
 constexpr int short_rows_under_way(int lane_rows) { return lane_rows == 8 ? 1 : 4 / lane_rows; }
-/// Threads that a block of the kernel for long rows has at most: two inputs, or doubles, take twice the registers.
+/// Threads that a block of the kernel for long rows has at most: two inputs take twice the registers, and
+/// doubles four times.
 constexpr int most_row_threads(int inputs, std::size_t element_bytes) {
-  return inputs == 1 && element_bytes <= 4 ? 1024 : 512;
+  return element_bytes > 4 ? 256 : inputs > 1 ? 512 : 1024;
 }
 
 RowPlan plan_map(const RowProblem& problem, const RowDevice& device);

@@ -103,7 +103,7 @@ void expect_whole(const Problem& problem, const Limits& limits = {}) {
       ASSERT_LE(lists, 65535);  // a grid's second dim
     }
     ASSERT_GE(p.blocks * warps, lists * p.splits * p.warps_per_list);
-    ASSERT_EQ(p.partials, p.splits > 1 ? lists * p.splits : 0);
+    ASSERT_EQ(p.partials, 0);  // mailboxes instead
     ASSERT_EQ(p.tickets, p.splits > 1 ? lists : 0);
   } else if (p.mapping == Mapping::short_rows) {
     ASSERT_LE(n, kTile);
@@ -214,7 +214,12 @@ TEST(CudaReducePlan, WarpsWalkLongWhereThereIsEnoughToDo) {
   EXPECT_EQ(plan(rows(8192, 8192), {}).warps_per_list, 1);
   EXPECT_EQ(plan(rows(4096, 50304), {}).warps_per_list, 2);
   EXPECT_EQ(plan(rows(1000, 20000), {}).run, 4);
-  EXPECT_EQ(plan(rows(4096, 50257), {}).run, 8);  // no vectors
+  EXPECT_EQ(plan(rows(4096, 50257), {}).warps_per_list, 2);
+  Problem together = rows(4096, 50257);
+  together.together = true;
+  EXPECT_EQ(plan(together, {}).run, 8);  // of 32, or of 16, the last warp would have little
+  EXPECT_EQ(plan(together, {}).warps_per_list, 8);
+  EXPECT_EQ(plan({.lists = {walk({4096}, {2 * 50257}), walk({50257}, {2})}}, {}).run, 8);  // no vectors
 }
 
 TEST(CudaReducePlan, MappingsFollowMemory) {
@@ -238,6 +243,7 @@ TEST(CudaReducePlan, MappingsFollowMemory) {
   EXPECT_EQ(plan(middle(100'000, 4, 8), {}).mapping, Mapping::straight);
   Problem heavy = middle(100'000, 23, 5);
   heavy.heavy = true;
+  heavy.alone = false;
   EXPECT_EQ(plan(heavy, {}).mapping, Mapping::small_slabs);
   EXPECT_EQ(plan({.lists = {walk({50, 7}, {2, 100}), walk({30}, {800})}}, {}).mapping, Mapping::columns);
   EXPECT_EQ(plan(columns(3, 2), {}).mapping, Mapping::short_rows);  // too few for a warp of columns
@@ -246,21 +252,26 @@ TEST(CudaReducePlan, MappingsFollowMemory) {
   EXPECT_EQ(plan(rows(0, 5), {}).blocks, 0);
 }
 
-TEST(CudaReducePlan, VectorsOnlyWhereAllLoadsAreAligned) {
-  const auto width = [](Problem problem, std::uintptr_t address, std::size_t bytes = 4) {
+TEST(CudaReducePlan, VectorsOnlyWhereAllLoadsAreAlignedOrCanBeShifted) {
+  const auto plan_at = [](Problem problem, std::uintptr_t address, std::size_t bytes) {
     problem.address = address;
     problem.element_bytes = bytes;
     problem.row_width = problem.column_width = static_cast<int>(16 / bytes);
-    return plan(problem, {}).width;
+    return plan(problem, {});
+  };
+  const auto width = [&](const Problem& problem, std::uintptr_t address, std::size_t bytes = 4) {
+    const Plan p = plan_at(problem, address, bytes);
+    return p.shifted ? -p.width : p.width;
   };
   EXPECT_EQ(width(rows(3, 5000), 0), 4);
   EXPECT_EQ(width(rows(3, 5000), 16), 4);
-  EXPECT_EQ(width(rows(3, 5000), 4), 1);
+  EXPECT_EQ(width(rows(3, 5000), 4), -4);
+  EXPECT_EQ(width(rows(3, 5000), 4, 8), 1);
   EXPECT_EQ(width(rows(3, 5000), 16, 2), 8);
-  EXPECT_EQ(width(rows(3, 5000), 8, 2), 1);
+  EXPECT_EQ(width(rows(3, 5000), 8, 2), -8);
   EXPECT_EQ(width(rows(3, 500), 8, 2), 4);  // short rows have smaller loads
-  EXPECT_EQ(width(rows(3, 5000), 4, 2), 1);
-  EXPECT_EQ(width(rows(3, 5001), 0), 1);  // the second row is not aligned
+  EXPECT_EQ(width(rows(3, 5000), 4, 2), -8);
+  EXPECT_EQ(width(rows(3, 5001), 0), -4);  // the second row is not aligned
   EXPECT_EQ(width(rows(1, 5001), 0), 4);
   EXPECT_EQ(width({.lists = {walk({3}, {5004}), walk({5001}, {1})}}, 0), 4);  // rows with room behind them
   EXPECT_EQ(width({.lists = {walk({3}, {6}), walk({5000}, {2})}}, 0), 1);

@@ -39,6 +39,32 @@ TEST_P(ReduceParityOf, MisalignedRowsAndColumns) {
   }
 }
 
+TEST_P(ReduceParityOf, LongRowsThatBeginAnywhereInAVector) {
+  for (const std::int64_t offset : {0, 1, 2, 3, 6, 7}) {
+    check(twins(GetParam(), {3, 2048}, {2049, 1}, offset, Values::ordinary), 1);
+    check(twins(GetParam(), {2, 3 * 1024 + 5}, {3 * 1024 + 5, 1}, offset, Values::ordinary), 1, offset == 3);
+    check(twins(GetParam(), {2048}, {1}, offset, Values::awkward), 0);
+  }
+}
+
+// Each thread has the last lanes of a tile beside the first ones: the first of equal elements is to be found, and of
+// zeros the one that counts.
+TEST_F(ReduceParity, TiesOfLongRowsThatBeginAnywhere) {
+  std::mt19937 engine(5);
+  for (const unsigned rare : {2u, 12u, 300u}) {
+    std::vector<double> memory(7 * 1024);
+    for (double& x : memory) {
+      const auto drawn = engine() % rare;
+      x = drawn == 0 ? 0.0 : drawn == 1 ? -0.0 : -1.0;
+    }
+    for (const DType t : {float32, bfloat16})
+      for (const std::int64_t offset : {0, 1, 2, 3, 5, 7}) {
+        check(twins(memory, t, {3, 2048}, {2049, 1}, offset), 1);
+        check(twins(memory, t, {3, 2000}, {2001, 1}, offset), 1);
+      }
+  }
+}
+
 TEST_P(ReduceParityOf, MiddleAndSeveralDims) {
   const DType t = GetParam();
   check(twins(t, {3, 40, 20}, {800, 20, 1}, 0, Values::awkward), 1, true);
