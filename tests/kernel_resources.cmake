@@ -29,7 +29,7 @@ function(judge_kernel name registers stack spill)
   # the last block's merge.
   if(name MATCHES "reduce_(columns|rows|short_rows|slabs|small_slabs|straight|upright)I.*E([dlih]|NS_8BFloat16ELi8ELb1|NS_7Float16ELi8ELb1)[EL]")
     set(stack_limit 3072)  # one block: the exact arithmetic of 8 bytes, extremes of eight neighbours off the alignment
-  elseif(name MATCHES "reduce_(columns|rows|short_rows|slabs|small_slabs|straight|upright)")
+  elseif(name MATCHES "reduce_(columns|rows|short_rows|slabs|small_slabs|straight|tiles|upright)")
     set(stack_limit 3072)
     set(register_limit 128)  # two blocks of 256 threads or more, as the op's unit asks for
   elseif(name MATCHES "reduce_many")

@@ -245,7 +245,7 @@ template <class V> __device__ __forceinline__ V blend(const V& a, const V& b, co
   return result;
 }
 
-/// Over all lanes of a warp, in all of them (redux.sync).
+// Over all lanes of a warp, in all of them (redux.sync).
 __device__ __forceinline__ int sum_of_warp(int value) {
 #if !defined(TALLY_SIMT) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   return __reduce_add_sync(kAllLanes, value);
@@ -254,6 +254,18 @@ __device__ __forceinline__ int sum_of_warp(int value) {
   return value;
 #endif
 }
+__device__ __forceinline__ int max_of_warp(int value) {
+#if !defined(TALLY_SIMT) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(kAllLanes, value);
+#else
+  for (int offset = 1; offset < kWarp; offset *= 2) {
+    const int other = shuffle_xor(value, offset);
+    value = other > value ? other : value;
+  }
+  return value;
+#endif
+}
+__device__ __forceinline__ int min_of_warp(int value) { return ~max_of_warp(~value); }
 
 #endif
 

@@ -14,6 +14,7 @@
 #include <tally/ops/cuda/reduce_slabs.cuh>
 #include <tally/ops/cuda/reduce_small_slabs.cuh>
 #include <tally/ops/cuda/reduce_straight.cuh>
+#include <tally/ops/cuda/reduce_tiles.cuh>
 #include <tally/ops/cuda/reduce_upright.cuh>
 
 namespace tally::cuda_loops {
@@ -54,7 +55,7 @@ template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, co
   using U = Unit<Op, Compute<T>>;
   using Partial = PartialOf<Op, Compute<T>>;
   constexpr int kColumns = column_width<U, T>(), kRowWidth = row_width<U, T>();
-  constexpr bool kStraight = !U::heavy && is_float_type<T> && sizeof(T) <= 4;
+  constexpr bool kLight = !U::heavy && is_float_type<T> && sizeof(T) <= 4;
   const Plan plan = cuda_loops::plan({.lists = lists,
                                       .element_bytes = sizeof(T),
                                       .address = reinterpret_cast<std::uintptr_t>(x),
@@ -63,11 +64,24 @@ template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, co
                                       .column_blocks = strip_blocks<U>(),
                                       .value_bytes = sizeof(typename U::Value),
                                       .together = Board<U, kRowWidth>::pays && !has_across<U>,
-                                      .alone = kStraight,
+                                      .alone = kLight,
+                                      .tiles = kLight,
                                       .heavy = U::heavy,
                                       .slight = is_slight<U, T>()},
                                      limits());
   if (plan.blocks == 0) return;
+  gpu::Grid grid{plan.blocks, plan.threads, 0, name_of(op), begins_early<U>(plan)};
+  if constexpr (kLight)
+    if (plan.mapping == Plan::Mapping::tiles) {
+      unsigned* const words = plan.blocks > 1 ? tickets(2 + 2 * tiles_mail_size<Op, Compute<T>>(plan.blocks)) : nullptr;
+      const TilesTask<Op, T> task{x,
+                                  out,
+                                  words,
+                                  reinterpret_cast<std::uint64_t*>(words ? words + 2 : nullptr),
+                                  static_cast<int>(lists.length()),
+                                  op};
+      return gpu::launch(reduce_tiles<Op, T>, grid, task);
+    }
   // The kernel for long rows has its partial results behind the tickets, as zeros too.
   const bool mail = plan.mapping == Plan::Mapping::rows;
   const std::int64_t zeros =
@@ -88,8 +102,9 @@ template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, co
                          op,
                          Walk<1>(lists.kept),
                          Walk<1>(lists.reduced)};
-  gpu::Grid grid{plan.blocks, plan.threads, 0, name_of(op), begins_early<U>(plan)};
   switch (plan.mapping) {
+    case Plan::Mapping::tiles:
+      return;  // above
     case Plan::Mapping::rows:
       if (plan.splits > 1) grid.grid = {plan.splits, plan.blocks / plan.splits};
       if constexpr (kRowWidth > 1) {
@@ -126,13 +141,13 @@ template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, co
       grid.shared_bytes = slab_bytes<U, Partial>(plan);
       return gpu::launch(reduce_slabs<Op, T, kColumns>, grid, task);
     case Plan::Mapping::straight:
-      if constexpr (kStraight) {
+      if constexpr (kLight) {
         if (plan.at_once == kFewLists) return gpu::launch(reduce_straight<Op, T, kFewLists>, grid, task);
         return gpu::launch(reduce_straight<Op, T, 1>, grid, task);
       }
       return;
     case Plan::Mapping::upright:
-      if constexpr (kStraight) {
+      if constexpr (kLight) {
         grid.shared_bytes = static_cast<std::size_t>(plan.threads) * sizeof(Partial);
         if (plan.rows == 4) return gpu::launch(reduce_upright<Op, T, 4>, grid, task);
         return gpu::launch(reduce_upright<Op, T, kRowsOfTile>, grid, task);

@@ -56,6 +56,25 @@ Plan plan_rows(const Problem& p, const Limits& limits) {
   return plan;
 }
 
+// One list of few tiles is done as fast as its longest chain. Blocks are one where one can do it, else so many that a
+// warp merges them, each of few warps; beyond, blocks are as large as they can be. All measured.
+bool fits_tiles(const Problem& p, const Limits& limits) {
+  const std::int64_t n = p.lists.length();
+  return limits.tiles && limits.vectors && p.tiles && p.lists.outputs() == 1 && p.lists.reduced.rank == 1 &&
+         p.lists.reduced.inner_stride(0) == 1 && address_fits(p, kTileWidth) && n >= kTile &&
+         n <= kTileBlocks * kTileWarps * kTile;
+}
+Plan plan_tiles(const Problem& p) {
+  const std::int64_t tiles = parts(p.lists.length(), kTile);
+  const std::int64_t blocks = tiles <= kTileWarps ? 1 : tiles <= kWarp * kTileWarps ? kWarp : kTileBlocks;
+  const std::int64_t warps = power_of_two(parts(tiles, blocks));
+  return {.mapping = Plan::Mapping::tiles,
+          .width = kTileWidth,
+          .threads = static_cast<int>(warps) * kWarp,
+          .blocks = parts(tiles, warps),
+          .splits = parts(tiles, warps)};
+}
+
 Plan plan_short_rows(const Problem& p, const Limits& limits) {
   const std::int64_t n = p.lists.length();
   Plan plan{.mapping = Plan::Mapping::short_rows};
@@ -124,6 +143,7 @@ Plan plan(const Problem& p, const Limits& limits) {
     const bool slabs = limits.slabs && prefers_slabs(p, limits);
     if (p.lists.outputs() * n >= 64) return slabs ? plan_slabs(p, limits) : plan_columns(p, limits);
   }
+  if (fits_tiles(p, limits)) return plan_tiles(p);
   if (limits.short_rows && (n <= kLanes || (n <= kTile && p.lists.reduced.rank <= 1)))
     return plan_short_rows(p, limits);
   return plan_rows(p, limits);

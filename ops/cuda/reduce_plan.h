@@ -28,6 +28,10 @@ constexpr int kFewElements = 4, kFewLists = 4;
 /// Threads that share a list of the kernel for upright lists, of as many half warps, each with kSlabPositions lanes.
 constexpr int kUprightGroups = 16;
 
+/// The kernel for tiles: neighbours that a thread loads at once, warps of a block, blocks, and how many of these send
+/// their values to one thread, at most.
+constexpr int kTileWidth = 4, kTileWarps = 8, kTileBlocks = 128, kTileLetters = 4;
+
 /// What there is to reduce, and what the kernels of the op and type at hand can do.
 struct Problem {
   Lists lists;
@@ -39,6 +43,7 @@ struct Problem {
   std::size_t value_bytes = 4;  ///< of a lane's value
   bool together = false;        ///< the warps of a block walk along a list side by side where it is theirs alone
   bool alone = true;            ///< the op has kernels for lists side by side that threads read on their own
+  bool tiles = true;            ///< the op has the kernel for tiles
   bool heavy = false;           ///< the op has no kernels for lengths between a row of lanes and a tile
   bool slight = false;          ///< two-byte elements with small values: a thread has room for more lists
 };
@@ -46,6 +51,7 @@ struct Problem {
 struct Plan {
   enum class Mapping : std::uint8_t {
     rows,         ///< a warp takes a run of tiles; the warps of a block, then blocks, share a list
+    tiles,        ///< one list in one piece, a tile a warp: the warps of a block, then blocks, share it
     short_rows,   ///< lists of one tile (or of nothing): up to a warp takes several lists
     columns,      ///< a warp takes a strip of lists side by side
     small_slabs,  ///< lists of at most 128 side by side, few or badly aligned: a block takes several slices of them
@@ -94,7 +100,7 @@ struct Limits {
   std::int64_t blocks = 1024;       ///< columns: the same for blocks
   std::int64_t splits = 2048;       ///< blocks a list; of a row four times as many
   std::int64_t straight = 1 << 14;  ///< straight: fewer lists are not worth a thread each; upright: an eighth
-  bool vectors = true, columns = true, short_rows = true, slabs = true;
+  bool vectors = true, tiles = true, columns = true, short_rows = true, slabs = true;
 };
 Limits& limits();
 

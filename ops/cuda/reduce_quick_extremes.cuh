@@ -22,6 +22,21 @@ template <bool Largest, int kCount> TALLY_DEVICE float extreme_of(const float (&
   return extreme_of<Largest>(extreme_of<Largest>(v[0], v[1]), extreme_of<Largest>(v[2], v[3]));
 }
 
+/// A float as an integer of the same order, in which -0 is below 0; the largest or smallest one is NaN's.
+template <bool Largest> TALLY_DEVICE int key_of(float x) {
+  const int bits = math::bit_cast<int>(x);
+  const int key = bits ^ (bits >> 31 & INT32_MAX);
+  return x == x ? key : Largest ? INT32_MAX : INT32_MIN;
+}
+template <bool Largest> TALLY_DEVICE float value_of(int key) {
+  return math::bit_cast<float>(key ^ (key >> 31 & INT32_MAX));
+}
+/// The extreme of a warp's values; of two zeros the larger or the smaller one.
+template <bool Largest> TALLY_DEVICE float extreme_of_warp(float x) {
+  const int key = key_of<Largest>(x);
+  return value_of<Largest>(Largest ? gpu::max_of_warp(key) : gpu::min_of_warp(key));
+}
+
 /// The extreme and its place, if no element is NaN.
 template <bool Largest> struct QuickExtreme {
   using Op = Extreme<Largest>;
@@ -95,6 +110,19 @@ template <bool Largest> struct QuickExtreme {
     const bool beats = Largest ? b.value > a.value : b.value < a.value;
     return beats || (b.value == a.value && b.index < a.index) || math::isnan(b.value) ? b : a;
   }
+  TALLY_DEVICE static Value across(const Op& op, Value a, int offset, int end) {
+    if (offset != 1 || end != kWarp) {
+      for (; offset < end; offset *= 2) a = merge(op, a, gpu::shuffle_xor(a, offset));
+      return a;
+    }
+    const float best = extreme_of_warp<Largest>(a.value);
+    const int index = gpu::min_of_warp(a.value == best ? a.index : INT32_MAX);
+    if (best == 0) {  // with the sign of the one that is there
+      const unsigned there = __ballot_sync(gpu::kAllLanes, a.value == 0 && a.index == index);
+      return {gpu::shuffle(a.value, __ffs(static_cast<int>(there)) - 1), index};
+    }
+    return {best, index};
+  }
   TALLY_DEVICE static bool holds(const Value& a) { return a.value == a.value; }
   TALLY_DEVICE static Value unpack(const Partial& a) {
     return {a.value, a.index < INT32_MAX ? static_cast<int>(a.index) : INT32_MAX};
@@ -164,6 +192,14 @@ template <bool Largest> struct QuickShared {
       one.count = a.count + b.count;
     }
     return one;
+  }
+  TALLY_DEVICE static Value across(const Op& op, Value a, int offset, int end) {
+    if (offset != 1 || end != kWarp) {
+      for (; offset < end; offset *= 2) a = merge(op, a, gpu::shuffle_xor(a, offset));
+      return a;
+    }
+    const float best = extreme_of_warp<Largest>(a.value);
+    return {best, gpu::sum_of_warp(a.value == best ? a.count : 0)};
   }
   TALLY_DEVICE static bool holds(const Value& a) { return a.value == a.value; }
   TALLY_DEVICE static Value unpack(const Partial& a) {

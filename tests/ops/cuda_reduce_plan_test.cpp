@@ -105,6 +105,15 @@ void expect_whole(const Problem& problem, const Limits& limits = {}) {
     ASSERT_GE(p.blocks * warps, lists * p.splits * p.warps_per_list);
     ASSERT_EQ(p.partials, 0);  // mailboxes instead
     ASSERT_EQ(p.tickets, p.splits > 1 ? lists : 0);
+  } else if (p.mapping == Mapping::tiles) {
+    ASSERT_EQ(lists, 1);
+    ASSERT_GE(n, kTile);
+    ASSERT_TRUE(is_power(p.threads / 32));
+    ASSERT_LE(p.blocks, kTileBlocks);
+    ASSERT_LE(p.blocks, 32 * kTileLetters);
+    ASSERT_GE(p.blocks * (p.threads / 32), tiles);
+    ASSERT_LT((p.blocks - 1) * (p.threads / 32), tiles);
+    ASSERT_EQ(p.partials, 0);
   } else if (p.mapping == Mapping::short_rows) {
     ASSERT_LE(n, kTile);
     ASSERT_TRUE(n <= kLanes || problem.lists.reduced.rank <= 1);
@@ -181,6 +190,8 @@ TEST(CudaReducePlan, WholeForAllSizes) {
           along.row_width = width;
           along.slight = slight;
           expect_whole(along);
+          along.tiles = false;
+          expect_whole(along);
         }
       for (const std::int64_t inner : {2, 3, 31, 130, 1009}) {
         expect_whole(middle(lists, n, inner));
@@ -208,7 +219,7 @@ TEST(CudaReducePlan, WholeUnderAnyLimits) {
 
 // Enough blocks for every multiprocessor come first, then walks as long as they pay.
 TEST(CudaReducePlan, WarpsWalkLongWhereThereIsEnoughToDo) {
-  EXPECT_EQ(plan(rows(1, 1 << 16), {}).run, 1);
+  EXPECT_EQ(plan(rows(1, 1 << 16), {.tiles = false}).run, 1);
   EXPECT_EQ(plan(rows(1, 1 << 24), {}).run, 8);
   EXPECT_EQ(plan(rows(1, 1 << 28), {}).run, 16);
   EXPECT_EQ(plan(rows(8192, 8192), {}).warps_per_list, 1);
@@ -220,6 +231,30 @@ TEST(CudaReducePlan, WarpsWalkLongWhereThereIsEnoughToDo) {
   EXPECT_EQ(plan(together, {}).run, 8);  // of 32, or of 16, the last warp would have little
   EXPECT_EQ(plan(together, {}).warps_per_list, 8);
   EXPECT_EQ(plan({.lists = {walk({4096}, {2 * 50257}), walk({50257}, {2})}}, {}).run, 8);  // no vectors
+}
+
+// A list that is done before a multiprocessor could do two of its tiles one after the other.
+TEST(CudaReducePlan, OneListOfFewTiles) {
+  const auto shape_of = [](std::int64_t n) {
+    const Plan p = plan(rows(1, n), {});
+    return p.mapping == Mapping::tiles ? std::pair(p.blocks, p.threads / 32) : std::pair<std::int64_t, int>(0, 0);
+  };
+  using Shape = std::pair<std::int64_t, int>;
+  EXPECT_EQ(shape_of(1023), Shape(0, 0));
+  EXPECT_EQ(shape_of(1024), Shape(1, 1));
+  EXPECT_EQ(shape_of(5000), Shape(1, 8));
+  EXPECT_EQ(shape_of(8192), Shape(1, 8));
+  EXPECT_EQ(shape_of(8193), Shape(9, 1));
+  EXPECT_EQ(shape_of(1 << 16), Shape(32, 2));
+  EXPECT_EQ(shape_of(1 << 18), Shape(32, 8));
+  EXPECT_EQ(shape_of((1 << 18) + 1), Shape(65, 4));
+  EXPECT_EQ(shape_of(1 << 20), Shape(128, 8));
+  EXPECT_EQ(shape_of((1 << 20) + 1), Shape(0, 0));
+  Problem odd = rows(1, 1 << 16);
+  odd.address = 4;
+  EXPECT_EQ(plan(odd, {}).mapping, Mapping::rows);
+  EXPECT_EQ(plan(rows(2, 1 << 16), {}).mapping, Mapping::rows);
+  EXPECT_EQ(plan({.lists = {walk({1}, {1}), walk({1 << 16}, {2})}}, {}).mapping, Mapping::rows);
 }
 
 TEST(CudaReducePlan, MappingsFollowMemory) {

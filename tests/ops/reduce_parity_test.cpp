@@ -47,6 +47,27 @@ TEST_P(ReduceParityOf, LongRowsThatBeginAnywhereInAVector) {
   }
 }
 
+// What one tile of a list holds is nothing that plain arithmetic can do; the others are, and what comes of all is
+// asked.
+TEST_F(ReduceParity, OneListWithAnUnusualTile) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const DType t : {float32, float64, bfloat16, float16})
+    for (const std::int64_t n : {1024, 1025, 3000, 20 * 1024, 45 * 1024 + 4, 259 * 1024 + 3}) {
+      if (n > 100 * 1024 && t != float32) continue;
+      const auto memory = draw(n, t, Values::ordinary, 3);
+      check(twins(memory, t, {n}, {1}, 0), {});
+      const auto tiles = (n + 1023) / 1024;
+      for (const double x : {0.0, -0.0, 1e-30, 3e38, kInfinity, -kInfinity, std::nan("")})
+        for (const auto tile : {std::int64_t{0}, tiles / 2, tiles - 1}) {
+          if (n > 100 * 1024 && (tile == 0 || std::abs(x) < 1)) continue;
+          auto with = memory;
+          for (auto i = 1024 * tile; i < std::min(1024 * (tile + 1), n); i += 1 + i % 5)
+            with[static_cast<std::size_t>(i)] = x;
+          check(twins(with, t, {n}, {1}, 0), {});
+        }
+    }
+}
+
 // Each thread has the last lanes of a tile beside the first ones: the first of equal elements is to be found, and of
 // zeros the one that counts.
 TEST_F(ReduceParity, TiesOfLongRowsThatBeginAnywhere) {
