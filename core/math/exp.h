@@ -57,9 +57,10 @@ template <Real T> TALLY_HD constexpr ReducedExp<T> reduce_exp(T x, T tail) {
   return {n, head, r * r * exp_tail(r) - low};
 }
 
-/// e^r with fused steps, |r| <= 0.3467.
-TALLY_HD constexpr float fused_exp_of_reduced(float r) {
-  return fused_polynomial(r, 1.0f, 1.0f, 0.49999994f, 0.166665211f, 0.041668389f, 0.00836873613f, 0.00138145604f);
+/// e^r with fused steps, |r| <= 0.3467; times a power of two.
+TALLY_HD constexpr float fused_exp_of_reduced(float r, float power = 1) {
+  return fused_polynomial(r, power, power, power * 0.49999994f, power * 0.166665211f, power * 0.041668389f,
+                          power * 0.00836873613f, power * 0.00138145604f);
 }
 /// x - n ln 2, for an integral n; exact up to the rest of ln 2.
 TALLY_HD constexpr float fused_reduced(float x, float n) {

@@ -63,7 +63,7 @@ template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, co
                                       .column_width = kColumns,
                                       .column_blocks = strip_blocks<U>(),
                                       .value_bytes = sizeof(typename U::Value),
-                                      .together = Board<U, kRowWidth>::pays && !has_across<U>,
+                                      .together = Board<U, kRowWidth>::pays && sizeof(typename U::Value) <= 8,
                                       .alone = kLight,
                                       .tiles = kLight,
                                       .heavy = U::heavy,

@@ -21,6 +21,14 @@ TALLY_DEVICE typename U::Value merge(const Op& op, const typename U::Value& a, c
     return U::merge(op, a, b);
 }
 
+/// Whether it is known that merges are the same from either side, to the bit.
+template <class U> constexpr bool commutes() {
+  if constexpr (requires { U::commutes; })
+    return U::commutes;
+  else
+    return false;
+}
+
 /// What the thread `offset` away has; kEven: of as many elements.
 template <class U, bool kEven, class Op>
 TALLY_DEVICE typename U::Value partner(const typename U::Value& v, int offset) {
@@ -59,13 +67,13 @@ TALLY_DEVICE void merge_across(const Op& op, typename U::Value* v, int offset, i
       }
       const Value got = partner<U, kEven, Op>(give, offset);
       Value low = keep, high = got;
-      if (upper) {
+      if (upper && !commutes<U>()) {
         low = got;
         high = keep;
       }
       v[k] = merge<U, kEven>(op, low, high);
     }
-    merge_across<U, kCount / 2, kEven>(op, v, offset * 2, end);
+    if (kCount > 2 || offset * 2 < end) merge_across<U, kCount / 2, kEven>(op, v, offset * 2, end);
   } else if constexpr (has_across<U>) {
     v[0] = U::across(op, v[0], offset, end);
   } else if constexpr (U::heavy) {

@@ -21,12 +21,23 @@ TALLY_DEVICE float exp_of_at_most_0(float d) {
   return raised_exp<64>(std::fmax(d, math::detail::ExpConstants<float>::kLowest)) * 0x1p-64f;
 }
 
+/// math::exp(d) for d <= 0, if all_normal(all) afterwards, of whatever else went into it. Rounded to an integer, as the
+/// last bits of -2^24, d has ones before them if it is above -87; NaN made of infinities has another sign.
+TALLY_DEVICE float watched_exp(float d, std::uint32_t& all) {
+  constexpr float kShift = 0x1p24f - 3;
+  const float shifted = math::detail::fused(d, -math::detail::ExpConstants<float>::kLog2E, -kShift);
+  all &= math::to_bits(shifted);
+  const float y = math::detail::fused_exp_of_reduced(math::detail::fused_reduced(d, -(shifted + kShift)), 0x1p3f);
+  return math::bit_cast<float>(math::to_bits(y) + (math::to_bits(shifted) << 23));
+}
+TALLY_DEVICE bool all_normal(std::uint32_t all) { return all >= 0xcb7fff80u; }
+
 /// LogSumExp. With a maximum of -inf the sum is any finite number, with NaN any, which nobody reads; a maximum of inf
 /// does not hold.
 struct QuickLogSumExp {
   using Op = LogSumExp;
   using Value = LogSumExp::Shifted<float>;
-  static constexpr bool any_order = false, checked = true, heavy = false;
+  static constexpr bool any_order = false, commutes = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT64_MAX;
   static constexpr int column_blocks(int width) { return width == 8 ? 2 : 3; }
   static constexpr int row_blocks(int width) { return width == 4 ? 3 : 2; }
@@ -52,26 +63,17 @@ struct QuickLogSumExp {
   }
   template <int W>
   TALLY_DEVICE static void each_lane(const Op& op, const float (&x)[W][kPerLane], std::int64_t, float, Value (&v)[W]) {
-    float deepest = 0;
+    std::uint32_t all = ~0u;
     TALLY_UNROLL
     for (int k = 0; k < W; ++k) {
-      float most = x[k][0], least = most;
+      v[k].max = x[k][0];
       TALLY_UNROLL
-      for (int j = 1; j < kPerLane; ++j) {
-        most = gpu::max_or_nan(most, x[k][j]);
-        least = gpu::min_or_nan(least, x[k][j]);
-      }
-      v[k].max = most;
-      deepest = gpu::min_or_nan(deepest, least - most);
+      for (int j = 1; j < kPerLane; ++j) v[k].max = gpu::max_or_nan(v[k].max, x[k][j]);
+      v[k].sum = watched_exp(x[k][0] - v[k].max, all);
+      TALLY_UNROLL
+      for (int j = 1; j < kPerLane; ++j) v[k].sum = v[k].sum + watched_exp(x[k][j] - v[k].max, all);
     }
-    if (deepest >= -80) {  // all exponentials are normal
-      TALLY_UNROLL
-      for (int k = 0; k < W; ++k) {
-        v[k].sum = raised_exp<0>(x[k][0] - v[k].max);
-        TALLY_UNROLL
-        for (int j = 1; j < kPerLane; ++j) v[k].sum = v[k].sum + raised_exp<0>(x[k][j] - v[k].max);
-      }
-    } else {
+    if (!all_normal(all)) {
       TALLY_UNROLL
       for (int k = 0; k < W; ++k) v[k] = lane<kPerLane>(op, x[k], kPerLane, 0, 0);
     }
@@ -85,12 +87,44 @@ struct QuickLogSumExp {
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
     const bool b_leads = a.max < b.max;
     const float leading = b_leads ? b.sum : a.sum, other = b_leads ? a.sum : b.sum;
-    const float apart = -math::abs(a.max - b.max);  // of two -inf NaN, which fmax leaves out
-    return {gpu::max_or_nan(a.max, b.max), leading + other * exp_of_at_most_0(apart)};
+    return {gpu::max_or_nan(a.max, b.max), leading + other * exp_of_gap(a.max - b.max)};
+  }
+  /// The maxima go ahead. From them follow the exponentials of all merges of the tree, fewer than there are threads:
+  /// each thread works out one, of the first merge in which it is on the upper side.
+  TALLY_DEVICE static Value across(const Op&, Value a, int offset, int end) {
+    constexpr int kLevels = 5;
+    const int t = static_cast<int>(threadIdx.x % kWarp);
+    float gaps[kLevels];
+    TALLY_UNROLL
+    for (int k = 0; k < kLevels; ++k)
+      if (1 << k >= offset && 1 << k < end) {
+        const float other = gpu::shuffle_xor(a.max, 1 << k);
+        gaps[k] = a.max - other;
+        a.max = gpu::max_or_nan(a.max, other);
+      }
+    float gap = 0;
+    TALLY_UNROLL
+    for (int k = kLevels - 1; k >= 0; --k)
+      if (1 << k >= offset && 1 << k < end && (t & 1 << k) != 0) gap = gaps[k];
+    const float mine = exp_of_gap(gap);
+    TALLY_UNROLL
+    for (int k = 0; k < kLevels; ++k)
+      if (1 << k >= offset && 1 << k < end) {
+        const float factor = gpu::shuffle(mine, (t & ~((1 << k) - offset)) | 1 << k);
+        if (gaps[k] < 0) a.sum = a.sum * factor;
+        a.sum = a.sum + gpu::shuffle_xor(a.sum, 1 << k);
+      }
+    return a;
   }
   TALLY_DEVICE static bool holds(const Value& a) { return a.max != math::infinity<float>(); }
   TALLY_DEVICE static Value unpack(const Value& a) { return a; }
   TALLY_DEVICE static Value pack(const Value& a) { return {a.max, math::isnan(a.max) ? a.max : a.sum}; }
+
+ private:
+  /// exp(-|apart|) of two maxima. Below -80 it is anything so small: beside the leading sum, 1 or more, it is nothing.
+  TALLY_DEVICE static float exp_of_gap(float apart) {
+    return raised_exp<0>(std::fmax(-math::abs(apart), -80.0f));  // of two -inf the gap is NaN, which fmax leaves out
+  }
 };
 
 template <> struct UnitOf<LogSumExp, float> { using type = QuickLogSumExp; };

@@ -33,7 +33,7 @@ TALLY_DEVICE void add_to_extreme(const Op& op, const LoadsOfTile<kWidth, T>& loa
 /// Whether two groups of tiles merge side by side, half of a warp's threads each, so that no merge is done twice: where
 /// a merge is more than an addition.
 template <class U, int kWidth> constexpr bool merges_pairs() {
-  return Share<kWidth>::kPasses == 1 && !U::any_order && !U::heavy && sizeof(typename U::Value) > 4 && !has_across<U>;
+  return Share<kWidth>::kPasses == 1 && !U::any_order && !U::heavy && sizeof(typename U::Value) > 8 && !has_across<U>;
 }
 
 /// The values of a block's groups of tiles, which its warps leave each other to have them in order.
@@ -120,13 +120,8 @@ TALLY_DEVICE typename U::Value run_of_tiles(const Task<Op, T>& task, std::int64_
         typename U::Value v[2] = {share_of(group).passes[0], share_of(group + stride).passes[0]};
         merge_across<U, 2, true>(task.op, v, 1, 2);
         merge_across<U, 1, true>(task.op, v, 2, kWarp);
-        if (board >= 0) {
-          keep(v[0], std::true_type());
-          keep(gpu::shuffle(v[0], 1), std::true_type());
-        } else {
-          merge_across<U, 1, true>(task.op, v, 1, 2);
-          counter.template push<true>(v[0], 1);
-        }
+        merge_across<U, 1, true>(task.op, v, 1, 2);
+        counter.template push<true>(v[0], 1);
       }
     }
     for (; group <= last_whole; group += stride) {

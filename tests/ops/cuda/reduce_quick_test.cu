@@ -137,8 +137,11 @@ __global__ void compare_exp(const float* x, int count, int* same) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= count) return;
   const std::uint32_t wanted = math::to_bits(math::exp(x[i]));
+  std::uint32_t all = ~0u;
+  const bool watched_same = math::to_bits(cuda_loops::watched_exp(x[i], all)) == wanted;
   same[i] = math::to_bits(cuda_loops::exp_of_at_most_0(x[i])) == wanted &&
-            (x[i] < -80 || math::to_bits(cuda_loops::raised_exp<0>(x[i])) == wanted);
+            (x[i] < -80 || math::to_bits(cuda_loops::raised_exp<0>(x[i])) == wanted) &&
+            (cuda_loops::all_normal(all) ? watched_same : x[i] < -80);
 }
 
 TEST(ReduceQuickExp, IsMathsOwn) {
