@@ -169,6 +169,12 @@ template <bool Largest> struct QuickShared {
     }
     return {value, static_cast<int>(ties)};
   }
+  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane], float) {
+    float all[W * kPerLane];
+    TALLY_UNROLL
+    for (int i = 0; i < W * kPerLane; ++i) all[i] = x[i / kPerLane][i % kPerLane];
+    return share<1, 1, false>(op, all, extreme(all), 0, 0);
+  }
   template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return extreme_of<Largest>(x); }
   TALLY_DEVICE static float extreme(float a, float b) { return extreme_of<Largest>(a, b); }
   TALLY_DEVICE static bool loses(float a, float b) { return is_behind<Largest>(a, b); }

@@ -21,7 +21,7 @@ TALLY_DEVICE bool all_zero(const float (&x)[kPerLane], int count) {
 struct QuickNorm2 {
   using Op = Norm2;
   using Value = float;
-  static constexpr bool any_order = false, checked = true, heavy = false;
+  static constexpr bool any_order = false, commutes = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT64_MAX;
   static constexpr int column_blocks(int width) { return width == 8 ? 2 : 3; }
   static constexpr int row_blocks(int width) { return width == 4 ? 3 : 2; }
@@ -104,11 +104,42 @@ struct QuickVar {
       TALLY_UNROLL
       for (int j = 1; j < kPerLane; ++j)
         if (j < count) m2 = m2 + (d[j] - mean) * (d[j] - mean);
-      // No deviation is larger than |mean| + sqrt(m2), and one is at least |mean| and sqrt(m2 / 32).
       const float size = math::abs(mean);
-      const bool comfortable = size <= 0x1p56f && m2 <= 0x1p112f && (size >= 0x1p-29f || m2 >= 0x1p-55f);
+      const bool comfortable = size <= 0x1p56f && m2 <= 0x1p112f && (size >= kLeastMean || m2 >= kLeastSquares);
       return {count, comfortable || all_zero(d, count) ? mean : NAN, m2};
     }
+  }
+  template <int W>
+  TALLY_DEVICE static void each_lane(const Op&, const float (&x)[W][kPerLane], std::int64_t, float pivot,
+                                     Value (&v)[W]) {
+    constexpr int kAtOnce = W == 8 ? 2 : 4;  // more would take too many registers
+    TALLY_UNROLL
+    for (int first = 0; first < W; first += kAtOnce) {
+      float least = INFINITY;
+      TALLY_UNROLL
+      for (int k = first; k < first + kAtOnce; ++k) {
+        float d[kPerLane];
+        const float sum = deviations(x[k], pivot, d), mean = sum / static_cast<float>(kPerLane);
+        float m2 = (d[0] - mean) * (d[0] - mean);
+        TALLY_UNROLL
+        for (int j = 1; j < kPerLane; ++j) m2 = m2 + (d[j] - mean) * (d[j] - mean);
+        v[k] = {kPerLane, mean, m2};
+        least = gpu::min_or_nan(least, m2);
+      }
+      if (least >= kLeastSquares) continue;  // of what is too large the end bears witness
+      TALLY_UNROLL
+      for (int k = first; k < first + kAtOnce; ++k) {
+        float d[kPerLane];
+        deviations(x[k], pivot, d);
+        if (!(v[k].m2 >= kLeastSquares || math::abs(v[k].mean) >= kLeastMean || all_zero(d, kPerLane))) v[k].mean = NAN;
+      }
+    }
+  }
+  template <int W> TALLY_DEVICE static Value lanes(const Op& op, const float (&x)[W][kPerLane], float pivot) {
+    Value v[W];
+    each_lane(op, x, 0, pivot, v);
+    merge_within<QuickVar, W, true>(op, v);
+    return v[0];
   }
   template <int N> TALLY_DEVICE static Value neighbours(const Op&, const float (&x)[N], int count, int, float pivot) {
     if (count <= 0) return {0, 0, 0};
@@ -153,7 +184,8 @@ struct QuickVar {
     return {a.n, gpu::shuffle_xor(a.mean, offset), gpu::shuffle_xor(a.m2, offset)};
   }
   TALLY_DEVICE static int length(const Value& a) { return a.n; }
-  TALLY_DEVICE static bool holds(const Value& a) { return math::abs(a.mean) <= 0x1p60f && a.m2 <= 0x1p120f; }
+  /// Then no lane's mean is beyond 2^54, by 40 merges that each add half the square of what they move it to m2.
+  TALLY_DEVICE static bool holds(const Value& a) { return math::abs(a.mean) <= 0x1p50f && a.m2 <= 0x1p100f; }
   TALLY_DEVICE static Value unpack(const Var::Moments<float>& a) {
     const bool plain =
         (a.mean.e == 0 || a.mean.m == 0) && (a.m2.e == 0 || a.m2.m == 0) && a.n <= (1 << 25);  // a warp's sum is an int
@@ -162,6 +194,18 @@ struct QuickVar {
   TALLY_DEVICE static Var::Moments<float> pack(const Value& a) { return {a.n, Wide<float>(a.mean), Wide<float>(a.m2)}; }
 
  private:
+  // No deviation of a lane is larger than |mean| + sqrt(m2), and one is at least |mean| and sqrt(m2 / 32).
+  static constexpr float kLeastMean = 0x1p-29f, kLeastSquares = 0x1p-55f;
+  /// Of a whole lane; their sum.
+  TALLY_DEVICE static float deviations(const float (&x)[kPerLane], float pivot, float (&d)[kPerLane]) {
+    float sum = d[0] = x[0] - pivot;
+    TALLY_UNROLL
+    for (int j = 1; j < kPerLane; ++j) {
+      d[j] = x[j] - pivot;
+      sum = sum + d[j];
+    }
+    return sum;
+  }
   // Of a magnitude: in its order, but 0 is the largest.
   TALLY_DEVICE static std::uint32_t bits_but_0(float x) { return 2 * math::bit_cast<std::uint32_t>(x) - 1; }
   TALLY_DEVICE static std::uint32_t smaller_but_0(std::uint32_t least, float x) {
