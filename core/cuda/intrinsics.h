@@ -56,6 +56,15 @@ template <class T, int N> class Halves {
   Halves() = default;
   __device__ __forceinline__ Halves(const Vector<T, N>& of) { memcpy(words_, &of, sizeof of); }
   __device__ __forceinline__ operator Vector<T, N>() const { return detail::bits_as<Vector<T, N>>(words_); }
+  /// Elements 2i, in the lower half, and 2i + 1.
+  __device__ __forceinline__ unsigned word(int i) const { return words_[i]; }
+  /// Has them put together here, before what comes later is loaded.
+  __device__ __forceinline__ void settle() {
+#if !defined(TALLY_SIMT) && defined(__CUDA_ARCH__)
+    TALLY_UNROLL
+    for (int i = 0; i < N / 2; ++i) asm volatile("" : "+r"(words_[i]) : : "memory");
+#endif
+  }
 
  private:
   static_assert(sizeof(T) == 2 && N % 2 == 0);
@@ -63,6 +72,14 @@ template <class T, int N> class Halves {
 };
 /// What to keep a vector in until its elements are wanted.
 template <class T, int N> using Held = std::conditional_t<sizeof(T) == 2 && N % 2 == 0, Halves<T, N>, Vector<T, N>>;
+
+/// The address, to be worked out here: not anew by each of several loads from around it.
+template <class T> __device__ __forceinline__ T* settled(T* address) {
+#if !defined(TALLY_SIMT) && defined(__CUDA_ARCH__)
+  asm("" : "+l"(address));
+#endif
+  return address;
+}
 
 // Values of 1, 2, 4, 8 or 16 bytes, aligned to their size.
 

@@ -67,7 +67,7 @@ template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, co
                                       .alone = kLight,
                                       .tiles = kLight,
                                       .heavy = U::heavy,
-                                      .slight = is_slight<U, T>()},
+                                      .twice_from = twice_from<U, T>()},
                                      limits());
   if (plan.blocks == 0) return;
   gpu::Grid grid{plan.blocks, plan.threads, 0, name_of(op), begins_early<U>(plan)};

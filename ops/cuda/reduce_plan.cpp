@@ -81,8 +81,8 @@ Plan plan_short_rows(const Problem& p, const Limits& limits) {
   if (limits.vectors && n > 0 && rows_fit_vectors(p, kVector)) plan.width = kVector;
   plan.rows = n <= kLanes ? 1 : p.heavy ? kRowsOfTile : n <= 2 * kLanes ? 2 : n <= 4 * kLanes ? 4 : kRowsOfTile;
   plan.group = static_cast<int>(power_of_two(parts(std::min<std::int64_t>(n, kLanes), kVector)));
-  const std::int64_t groups = parts(p.lists.outputs(), lists_under_way(plan.rows, p.slight));
-  plan.threads = static_cast<int>(std::clamp<std::int64_t>(power_of_two(groups * plan.group), kWarp, kThreads));
+  const std::int64_t groups = parts(p.lists.outputs(), lists_under_way(plan.rows, p.twice_from));
+  plan.threads = static_cast<int>(std::clamp<std::int64_t>(power_of_two(groups * plan.group), kWarp, kShortRowThreads));
   plan.blocks = parts(groups, plan.threads / plan.group);
   return plan;
 }

@@ -13,8 +13,11 @@ constexpr int kVector = 4;  ///< neighbouring lanes of a thread of the kernel fo
 /// Elements of a lane in a whole tile.
 constexpr int kRowsOfTile = 8;
 
-/// Lists that a thread of the kernel for short rows has under way at once; twice as many of `slight` ones.
-constexpr int lists_under_way(int rows, bool slight) { return (slight && rows > 1 ? 2 : 1) * kRowsOfTile / rows; }
+/// Of a block of the kernel for short rows. Small blocks leave sooner when they are done, and others come.
+constexpr int kShortRowThreads = 128;
+/// Lists that a thread of the kernel for short rows has under way at once; twice as many of `twice_from` rows or more.
+constexpr int lists_under_way(int rows, int twice_from) { return (rows < twice_from ? 1 : 2) * kRowsOfTile / rows; }
+constexpr int kNeverTwice = 2 * kRowsOfTile;
 /// Neighbouring lanes that a thread of the column kernel takes at once.
 constexpr int column_lanes(int rows) { return kRowsOfTile / rows; }
 /// Lists, of the `width` that a thread of the column kernel loads at once, that it is left with after the exchange.
@@ -36,16 +39,16 @@ constexpr int kTileWidth = 4, kTileWarps = 8, kTileBlocks = 128, kTileLetters = 
 struct Problem {
   Lists lists;
   std::size_t element_bytes = 4;
-  std::uintptr_t address = 0;   ///< of the first element
-  int row_width = 4;            ///< neighbours that a thread of the kernel for long rows loads at once where it can
-  int column_width = 4;         ///< lists that a thread of the column kernel takes side by side where it can
-  int column_blocks = 3;        ///< that a multiprocessor holds of the column kernel
-  std::size_t value_bytes = 4;  ///< of a lane's value
-  bool together = false;        ///< the warps of a block walk along a list side by side where it is theirs alone
-  bool alone = true;            ///< the op has kernels for lists side by side that threads read on their own
-  bool tiles = true;            ///< the op has the kernel for tiles
-  bool heavy = false;           ///< the op has no kernels for lengths between a row of lanes and a tile
-  bool slight = false;          ///< two-byte elements with small values: a thread has room for more lists
+  std::uintptr_t address = 0;    ///< of the first element
+  int row_width = 4;             ///< neighbours that a thread of the kernel for long rows loads at once where it can
+  int column_width = 4;          ///< lists that a thread of the column kernel takes side by side where it can
+  int column_blocks = 3;         ///< that a multiprocessor holds of the column kernel
+  std::size_t value_bytes = 4;   ///< of a lane's value
+  bool together = false;         ///< the warps of a block walk along a list side by side where it is theirs alone
+  bool alone = true;             ///< the op has kernels for lists side by side that threads read on their own
+  bool tiles = true;             ///< the op has the kernel for tiles
+  bool heavy = false;            ///< the op has no kernels for lengths between a row of lanes and a tile
+  int twice_from = kNeverTwice;  ///< rows of two-byte elements from which a thread has room for more lists
 };
 
 struct Plan {

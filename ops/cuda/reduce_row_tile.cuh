@@ -35,10 +35,10 @@ TALLY_DEVICE ShareOfTile<U, kWidth> share_of_tile(const Op& op, const LoadsOfTil
   ShareOfTile<U, kWidth> share;
   TALLY_UNROLL
   for (int p = 0; p < S::kPasses; ++p) {
-    gpu::Vector<T, kWidth> rows[kPerLane];
+    gpu::Held<T, kWidth> rows[kPerLane];
     TALLY_UNROLL
     for (int j = 0; j < kPerLane; ++j) rows[j] = loads.at[S::kPasses * j + p];
-    share.passes[p] = fold_lanes<U, kFull>(op, rows, first, S::lane(p), count, pivot);
+    share.passes[p] = fold_lanes<U, kFull, kWidth>(op, rows, first, S::lane(p), count, pivot);
   }
   return share;
 }
@@ -55,7 +55,7 @@ TALLY_COLD ShareOfTile<U, kWidth> read_any_tile(const Task<Op, T>& task, const T
   for (int p = 0; p < S::kPasses; ++p) {
     gpu::Vector<T, kWidth> rows[kPerLane];
     read_scattered<kPerLane, kWidth>(task.reduced, x, first + S::lane(p), first + count, kLanes, rows);
-    share.passes[p] = fold_lanes<U, false>(task.op, rows, first, S::lane(p), count, pivot);
+    share.passes[p] = fold_lanes<U, false, kWidth>(task.op, rows, first, S::lane(p), count, pivot);
   }
   return share;
 }
@@ -174,7 +174,7 @@ TALLY_DEVICE ShareOfTile<U, kWidth> share_of_shifted_tile(const Op& op, const Lo
   TALLY_UNROLL
   for (int k = 0; k < kWidth; ++k) {
     TALLY_UNROLL
-    for (int j = 0; j < kPerLane; ++j) x[k][j] = convert<C>(gpu::Vector<T, kWidth>(loads.at[j])[k]);
+    for (int j = 0; j < kPerLane; ++j) x[k][j] = element<C>(loads.at[j], k);
   }
   typename U::Value v[kWidth];
   if constexpr (has_each_lane<U, Op, C>) {

@@ -8,9 +8,10 @@
 
 namespace tally::cuda_loops {
 
-/// Whether a thread has room for twice as many lists, and enough bytes under way only then.
-template <class U, class T> constexpr bool is_slight() {
-  return sizeof(T) == 2 && sizeof(typename U::Value) <= 4 && !U::checked && !U::heavy;
+/// Elements of a lane from which a thread has room for twice as many lists, and enough bytes under way only then.
+template <class U, class T> constexpr int twice_from() {
+  if (sizeof(T) > 2 || U::heavy) return kNeverTwice;
+  return U::checked ? kRowsOfTile : sizeof(typename U::Value) <= 4 ? 2 : kNeverTwice;
 }
 
 /// Whether it is known that the op can fold zeros that nobody has put there: the library's own can.
@@ -22,14 +23,19 @@ template <class Op> inline constexpr bool bears_zeros = is_one_of<Op>(static_cas
 /// A thread's elements of a list: kRows of each of kVector neighbouring lanes.
 template <class T, int kRows> using ShortShare = gpu::Held<T, kVector>[kRows];
 
+/// Single elements of two bytes take a register each until they are put together: not all lists' at once.
+template <int kLists, class T, int kRows> TALLY_DEVICE void settle(ShortShare<T, kRows>& share) {
+  if constexpr (sizeof(T) == 2 && kLists * kRows > kRowsOfTile) {
+    TALLY_UNROLL
+    for (int j = 0; j < kRows; ++j) share[j].settle();
+  }
+}
+
 /// The tree over them.
 template <class U, bool kFull, int kRows, class Op, class T>
 TALLY_DEVICE typename U::Value fold_share(const Task<Op, T>& task, const ShortShare<T, kRows>& share, int lane, int n,
                                           Compute<T> pivot) {
-  gpu::Vector<T, kVector> rows[kRows];
-  TALLY_UNROLL
-  for (int j = 0; j < kRows; ++j) rows[j] = share[j];
-  return fold_lanes<U, kFull>(task.op, rows, 0, lane, n, pivot);
+  return fold_lanes<U, kFull, kVector>(task.op, share, 0, lane, n, pivot);
 }
 
 /// What there is of them, for a list anywhere in memory; `x` is null where there is none.
@@ -52,7 +58,7 @@ TALLY_COLD PartialOf<Op, Compute<T>> exact_short_row(const Task<Op, T>& task, co
   gpu::Vector<T, kVector> rows[kRowsOfTile];
   read_short_row<kRowsOfTile>(task, x, lane, rows);
   const Compute<T> pivot = x ? convert<Compute<T>>(*x) : 0;
-  auto value = fold_lanes<E, false>(task.op, rows, 0, lane, x ? static_cast<int>(task.n) : 0, pivot);
+  auto value = fold_lanes<E, false, kVector>(task.op, rows, 0, lane, x ? static_cast<int>(task.n) : 0, pivot);
   merge_across<E, 1>(task.op, &value, 1, task.plan.group);
   return value;
 }
@@ -87,42 +93,55 @@ TALLY_DEVICE void fold_apart(const Op& op, const ShortShare<T, kRows> (&loads)[k
   v[0] = gpu::shuffle(v[0], kVector * r % kWarp);
 }
 
-/// Blocks that a multiprocessor is to hold.
-template <class U> constexpr int short_row_blocks() {
-  if constexpr (requires { U::short_row_blocks; })
-    return U::short_row_blocks;
+/// Where a block's groups leave what they have.
+template <class Partial, int kLists> struct OfShortRows {
+  alignas(16) unsigned char bytes[kShortRowThreads / kWarp * kLists * sizeof(Partial)];
+
+  TALLY_DEVICE static Partial* values() { return reinterpret_cast<Partial*>(gpu::shared<OfShortRows>().bytes); }
+};
+
+/// Blocks that a multiprocessor is to hold: with seven a thread has 72 registers.
+template <class U> constexpr int short_row_blocks(int rows) {
+  if constexpr (requires { U::short_row_blocks(rows); })
+    return U::short_row_blocks(rows);
   else
-    return 3;
+    return 7;
 }
 
 /// Lists of at most kRows·128 elements. One of at most 128 may lie in memory in any way and be nothing; its group is as
 /// small as it can be.
 template <class Op, class T, int kRows>
-__global__ void __launch_bounds__(256, short_row_blocks<Unit<Op, Compute<T>>>())
+__global__ void __launch_bounds__(kShortRowThreads, short_row_blocks<Unit<Op, Compute<T>>>(kRows))
     reduce_short_rows(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;
   using Load = gpu::Vector<T, kVector>;
-  constexpr int kLists = lists_under_way(kRows, is_slight<U, T>());
+  using Partial = PartialOf<Op, C>;
+  constexpr int kLists = lists_under_way(kRows, twice_from<U, T>());
   gpu::begin_early();
-  const int group = task.plan.group, group_bits = 31 - __clz(group);
+  const int group = kRows > 1 ? kWarp : task.plan.group, group_bits = 31 - __clz(group);
   const int r = static_cast<int>(threadIdx.x) & (group - 1), groups = static_cast<int>(blockDim.x) >> group_bits;
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (groups * kLists) + (threadIdx.x >> group_bits);
-  const std::int64_t ahead = task.lists - first;  // list u of this thread is number first + u·groups
+  const int g = static_cast<int>(threadIdx.x) >> group_bits;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * (groups * kLists), ahead = task.lists - first;
+  const int here = ahead < groups * kLists ? static_cast<int>(ahead) : groups * kLists;
+  const auto list = [&](int u) { return first + (g + u * groups); };  // a thread's, of which some may not be there
   const int lane = r * kVector, n = static_cast<int>(task.n);
+  // A result can cost as much as its list's elements, and a warp as much for one as for 32: those of a block's lists
+  // are stored side by side, where a warp has few.
+  const bool together = U::checked && group == kWarp;
   // Single loads of long rows: a thread's lanes are a warp apart, so that what a warp loads at once is in one piece.
   constexpr bool kMayBeApart = kRows > 1 && U::checked;
-  const auto exists = [&](int u) { return u * groups < ahead && n > 0; };
+  const auto exists = [&](int u) { return g + u * groups < here && n > 0; };
   ShortShare<T, kRows> loads[kLists];
   const bool even = (task.list_step != 0 || task.lists == 1) && (task.step != 0 || n == 1);
   const bool wide = sizeof(T) <= 4 && task.plan.width == kVector && task.step == 1 && n % kVector == 0;
   const bool apart = kMayBeApart && even && !wide && 4 * n > 3 * kLanes * kRows;
   const int left = n - lane;
-  const bool full = left >= kVector + kLanes * (kRows - 1);
   if (even) {
-    const T* from = task.x + first * task.list_step + lane * task.step;
+    const T* from = task.x + list(0) * task.list_step + lane * task.step;
     const std::int64_t next_list = groups * task.list_step;
     if (wide) {
+      from = gpu::settled(from);
       TALLY_UNROLL
       for (int u = 0; u < kLists; ++u, from += next_list) {
         TALLY_UNROLL
@@ -134,47 +153,52 @@ __global__ void __launch_bounds__(256, short_row_blocks<Unit<Op, Compute<T>>>())
                     : gpu::Held<T, kVector>{};
       }
     } else if (apart) {
-      from = task.x + first * task.list_step + r * task.step;
+      from = task.x + list(0) * task.list_step + r * task.step;
       TALLY_UNROLL
       for (int u = 0; u < kLists; ++u, from += next_list) {
-        const int here = exists(u) ? n - r : 0;
+        const int count = exists(u) ? n - r : 0;
+        const T* at = from;
         TALLY_UNROLL
         for (int j = 0; j < kRows; ++j) {
           Load load;
           TALLY_UNROLL
-          for (int k = 0; k < kVector; ++k)
-            load[k] =
-                kLanes * j + kWarp * k < here ? gpu::load_streaming(from + (kLanes * j + kWarp * k) * task.step) : T{};
+          for (int k = 0; k < kVector; ++k) {
+            load[k] = kLanes * j + kWarp * k < count ? gpu::load_streaming(at) : T{};
+            at = gpu::settled(at + kWarp * task.step);
+          }
           loads[u][j] = load;
         }
+        settle<kLists, T, kRows>(loads[u]);
       }
     } else {
       TALLY_UNROLL
       for (int u = 0; u < kLists; ++u, from += next_list) {
-        const int here = exists(u) ? left : 0;
+        const int count = exists(u) ? left : 0;
+        const T* at = from;
         TALLY_UNROLL
-        for (int j = 0; j < kRows; ++j) {
+        for (int j = 0; j < kRows; ++j, at = gpu::settled(at + kLanes * task.step)) {
           Load load;
           TALLY_UNROLL
-          for (int k = 0; k < kVector; ++k) load[k] = kLanes * j + k < here ? from[(kLanes * j + k) * task.step] : T{};
+          for (int k = 0; k < kVector; ++k) load[k] = kLanes * j + k < count ? at[k * task.step] : T{};
           loads[u][j] = load;
         }
+        settle<kLists, T, kRows>(loads[u]);
       }
     }
   } else {
     Load far[kLists * kRows];  // local memory
     TALLY_ROLLED
     for (int u = 0; u < kLists; ++u)
-      read_short_row<kRows>(task, exists(u) ? task.list(first + u * groups) : nullptr, lane, far + u * kRows);
+      read_short_row<kRows>(task, exists(u) ? task.list(list(u)) : nullptr, lane, far + u * kRows);
     TALLY_UNROLL
     for (int u = 0; u < kLists; ++u) {
       TALLY_UNROLL
       for (int j = 0; j < kRows; ++j) loads[u][j] = far[u * kRows + j];
     }
   }
-  // Of the list that this thread will store, where it is one: needed last, so asked for now.
-  const std::int64_t mine = first + r * groups;
-  const C pivot_of_mine = even && r < kLists && exists(r) ? convert<C>(task.x[mine * task.list_step]) : C(0);
+  // The list that this thread stores, if it does one: what is needed of it is asked for now.
+  const int mine = together ? static_cast<int>(threadIdx.x) : r < kLists ? g + r * groups : here;
+  const T first_of_mine = even && n > 0 && mine < here ? task.x[(first + mine) * task.list_step] : T{};
   typename U::Value v[kLists];
   if constexpr (kMayBeApart) {
     if (apart) fold_apart<U, T>(task.op, loads, n, exists, v);
@@ -196,11 +220,17 @@ __global__ void __launch_bounds__(256, short_row_blocks<Unit<Op, Compute<T>>>())
         v[u] = fold_share<U, whole(), kRows>(task, loads[u], lane, n, pivots[u]);
       }
     };
-    if (has_merge_even<U, Op> && n == group * kVector * kRows) {
-      fold(std::true_type());
-      merge_across<U, kLists, true>(task.op, v, 1, group);
+    const bool whole = n == group * kVector * kRows;
+    if constexpr (has_merge_even<U, Op>) {
+      if (whole) {
+        fold(std::true_type());
+        merge_across<U, kLists, true>(task.op, v, 1, group);
+      } else {
+        fold(std::false_type());
+        merge_across<U, kLists>(task.op, v, 1, group);
+      }
     } else {
-      if (full)
+      if (whole)
         fold(std::true_type());
       else
         fold(std::false_type());
@@ -214,28 +244,44 @@ __global__ void __launch_bounds__(256, short_row_blocks<Unit<Op, Compute<T>>>())
     for (int k = 0; k < kLists; ++k) holds &= U::holds(v[k]);
     holds = __all_sync(gpu::kAllLanes, holds);
   }
-  if (!holds) {
+  Partial total;
+  if (U::checked && together) {
+    Partial* const totals = OfShortRows<Partial, kLists>::values() + g;
+    if (holds) {
+      if (r < kLists) totals[r * groups] = U::pack(v[0]);
+    } else {
+      TALLY_ROLLED
+      for (int u = 0; u < kLists; ++u) {
+        const auto exact = exact_short_row(task, exists(u) ? task.list(list(u)) : nullptr, lane);
+        if (r == 0) totals[u * groups] = exact;
+      }
+    }
+    __syncthreads();
+    if (mine >= here) return;
+    total = OfShortRows<Partial, kLists>::values()[mine];
+  } else if (!holds) {
     TALLY_ROLLED
     for (int u = 0; u < kLists; ++u) {
-      const auto total = exact_short_row(task, exists(u) ? task.list(first + u * groups) : nullptr, lane);
-      if (r == 0 && u * groups < ahead) store_seldom(task, first + u * groups, total);
+      const auto exact = exact_short_row(task, exists(u) ? task.list(list(u)) : nullptr, lane);
+      if (r == 0 && g + u * groups < here) store_seldom(task, list(u), exact);
     }
     return;
-  }
-  if (group >= kLists) {
-    if (r >= kLists || r * groups >= ahead) return;
-    if (even)
-      task.store(mine, U::pack(v[0]), pivot_of_mine);
-    else
-      store_seldom(task, mine, U::pack(v[0]));
+  } else if (group >= kLists) {
+    if (mine >= here) return;
+    total = U::pack(v[0]);
+  } else {
+    typename U::Value totals[kLists];  // indexed in a loop, so in local memory
+    TALLY_UNROLL
+    for (int k = 0; k < kLists; ++k) totals[k] = v[k];
+    TALLY_ROLLED
+    for (int k = 0, u = r; u < kLists; ++k, u += group)
+      if (g + u * groups < here) task.store(list(u), U::pack(totals[k]));
     return;
   }
-  typename U::Value totals[kLists];  // indexed in a loop, so in local memory
-  TALLY_UNROLL
-  for (int k = 0; k < kLists; ++k) totals[k] = v[k];
-  TALLY_ROLLED
-  for (int k = 0, u = r; u < kLists; ++k, u += group)
-    if (u * groups < ahead) task.store(first + u * groups, U::pack(totals[k]));
+  if (even)
+    task.store(first + mine, total, convert<C>(first_of_mine));
+  else
+    store_seldom(task, first + mine, total);
 }
 
 }  // namespace tally::cuda_loops

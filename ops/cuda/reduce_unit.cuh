@@ -46,8 +46,8 @@ template <class Op, class C> struct Exact {
   static constexpr int column_blocks(int width) { return large ? 1 : heavy || sizeof(C) == 8 || width == 8 ? 2 : 3; }
   /// The same of the kernel for long rows whose threads load `width` neighbours at once.
   static constexpr int row_blocks(int width) { return large ? 1 : heavy || sizeof(C) == 8 || width != 4 ? 2 : 3; }
-  /// The same of the kernels for short rows and for columns.
-  static constexpr int short_row_blocks = large ? 1 : heavy || sizeof(C) == 8 ? 2 : 3;
+  /// The same of the kernels for short rows, whose blocks are half as large, and for columns.
+  static constexpr int short_row_blocks(int) { return large ? 2 : heavy || sizeof(C) == 8 ? 4 : 6; }
   static constexpr int strip_blocks = large ? 1 : 2;
 
   TALLY_DEVICE static Value nothing(const Op& op) { return F::nothing(op); }

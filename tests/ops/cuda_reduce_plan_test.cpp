@@ -121,7 +121,7 @@ void expect_whole(const Problem& problem, const Limits& limits = {}) {
     ASSERT_TRUE(is_power(p.group));
     ASSERT_LE(p.group, 32);
     ASSERT_GE(p.group * kVector, std::min<std::int64_t>(n, kLanes));
-    ASSERT_GE(p.blocks * (p.threads / p.group) * lists_under_way(p.rows, problem.slight), lists);
+    ASSERT_GE(p.blocks * (p.threads / p.group) * lists_under_way(p.rows, problem.twice_from), lists);
   } else if (p.mapping == Mapping::small_slabs || p.mapping == Mapping::slabs) {
     expect_whole_slabs(problem, p);
   } else if (p.mapping == Mapping::straight) {
@@ -185,10 +185,10 @@ TEST(CudaReducePlan, WholeForAllSizes) {
           }
       }
       for (const int width : {1, 4, 8})
-        for (const bool slight : {false, true}) {
+        for (const int twice_from : {2, kRowsOfTile, kNeverTwice}) {
           Problem along = rows(lists, n);
           along.row_width = width;
-          along.slight = slight;
+          along.twice_from = twice_from;
           expect_whole(along);
           along.tiles = false;
           expect_whole(along);
