@@ -52,7 +52,8 @@ TALLY_DEVICE void merge_within(const Op& op, typename U::Value* v) {
 /// once. While a thread has more than one value it hands every other one to its partner, so no merge is done twice.
 /// Of a group of s threads, the one numbered r < min(s, kCount) ends with values r, r + s, ... in v[0], v[1], ...;
 /// what the others hold is of no use.
-template <class U, int kCount, bool kEven = false, class Op>
+/// kKnown: `offset` and `end` are mostly known to the compiler, or there are registers enough.
+template <class U, int kCount, bool kEven = false, bool kKnown = true, class Op>
 TALLY_DEVICE void merge_across(const Op& op, typename U::Value* v, int offset, int end) {
   using Value = typename U::Value;
   if constexpr (kCount > 1) {
@@ -73,8 +74,8 @@ TALLY_DEVICE void merge_across(const Op& op, typename U::Value* v, int offset, i
       }
       v[k] = merge<U, kEven>(op, low, high);
     }
-    if (kCount > 2 || offset * 2 < end) merge_across<U, kCount / 2, kEven>(op, v, offset * 2, end);
-  } else if constexpr (has_across<U>) {
+    if (kCount > 2 || offset * 2 < end) merge_across<U, kCount / 2, kEven, kKnown>(op, v, offset * 2, end);
+  } else if constexpr (has_across<U> && (kKnown || !needs_known<U>)) {
     v[0] = U::across(op, v[0], offset, end);
   } else if constexpr (U::heavy) {
     TALLY_ROLLED
@@ -85,13 +86,14 @@ TALLY_DEVICE void merge_across(const Op& op, typename U::Value* v, int offset, i
 }
 
 /// The tree over a value of each thread of each group of `end`, with a look at whether they are of as many elements.
-template <class U, class Op> TALLY_DEVICE void merge_group(const Op& op, typename U::Value& v, int end) {
+template <class U, bool kKnown = true, class Op>
+TALLY_DEVICE void merge_group(const Op& op, typename U::Value& v, int end) {
   if constexpr (has_merge_even<U, Op>) {
     const int length = U::length(v), first = static_cast<int>(threadIdx.x % kWarp) & ~(end - 1);
     if (__all_sync(gpu::kAllLanes, length == gpu::shuffle(length, first)))
       return merge_across<U, 1, true>(op, &v, 1, end);
   }
-  merge_across<U, 1>(op, &v, 1, end);
+  merge_across<U, 1, false, kKnown>(op, &v, 1, end);
 }
 
 /// The tree over values that come one after another, each in the warp's first thread: the thread numbered k keeps the

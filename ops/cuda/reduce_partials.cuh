@@ -14,11 +14,11 @@ TALLY_COLD PartialOf<Op, C> across_exactly(const Op& op, PartialOf<Op, C> partia
   return partial;
 }
 /// The tree over the threads of each group of `end`, a power of two, of a warp; left in the group's first thread.
-template <class C, class Op>
+template <class C, bool kKnown = true, class Op>
 TALLY_DEVICE PartialOf<Op, C> across_partials(const Op& op, const PartialOf<Op, C>& partial, int end) {
   using U = Unit<Op, C>;
   typename U::Value value = U::unpack(partial);
-  merge_group<U>(op, value, end);
+  merge_group<U, kKnown>(op, value, end);
   if constexpr (U::checked)
     if (__any_sync(gpu::kAllLanes, !U::holds(value))) return across_exactly<C>(op, partial, end);
   return U::pack(value);

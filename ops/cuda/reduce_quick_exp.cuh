@@ -89,6 +89,8 @@ struct QuickLogSumExp {
     const float leading = b_leads ? b.sum : a.sum, other = b_leads ? a.sum : b.sum;
     return {gpu::max_or_nan(a.max, b.max), leading + other * exp_of_gap(a.max - b.max)};
   }
+  /// Unrolled: for other bits it would take a register a level, and more.
+  static constexpr bool across_known = true;
   /// The maxima go ahead. From them follow the exponentials of all merges of the tree, fewer than there are threads:
   /// each thread works out one, of the first merge in which it is on the upper side.
   TALLY_DEVICE static Value across(const Op&, Value a, int offset, int end) {

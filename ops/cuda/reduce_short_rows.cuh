@@ -10,7 +10,7 @@ namespace tally::cuda_loops {
 
 /// Elements of a lane from which a thread has room for twice as many lists, and enough bytes under way only then.
 template <class U, class T> constexpr int twice_from() {
-  if (sizeof(T) > 2 || U::heavy) return kNeverTwice;
+  if (sizeof(T) > 2 || U::heavy || is_scarce<U>) return kNeverTwice;
   return U::checked ? kRowsOfTile : sizeof(typename U::Value) <= 4 ? 2 : kNeverTwice;
 }
 

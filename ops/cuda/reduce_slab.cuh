@@ -130,7 +130,7 @@ TALLY_DEVICE typename U::Value merge_positions(const Op& op, int r, int own, int
       counter.push(some(first + done, count - done < kSlabPositions ? count - done : kSlabPositions));
     total = counter.finish();
   }
-  if (group > 1) merge_across<U, 1>(op, &total, kWarp / group, kWarp);
+  if (group > 1) merge_across<U, 1, false, false>(op, &total, kWarp / group, kWarp);
   return total;
 }
 

@@ -18,7 +18,7 @@ TALLY_DEVICE void merge_blocks(const Op& op, const PartialOf<Op, C>* from, int l
     const int list = list0 + tid / sharers;
     PartialOf<Op, C> total = Fold<Op, C>::nothing(op);
     if (list < lists) total = merge_memory<C>(op, from + list, lists, (tid & (sharers - 1)) * chunk, chunk, count);
-    total = across_partials<C>(op, total, sharers);
+    total = across_partials<C, false>(op, total, sharers);
     if (tid % sharers == 0 && list < lists) put(list, total);
   }
 }

@@ -55,12 +55,12 @@ template <int kRows> TALLY_DEVICE int lane_length(int left) {
   return length < 0 ? 0 : length < kRows ? length : kRows;
 }
 
-/// Element k of what was loaded.
-template <class C, class T, int N> TALLY_DEVICE C element(const gpu::Vector<T, N>& of, int k) {
+/// Element k of what was loaded. kFromWord: of bfloat16 in one instruction, but the compiler keeps more of them.
+template <class C, bool kFromWord = true, class T, int N> TALLY_DEVICE C element(const gpu::Vector<T, N>& of, int k) {
   return convert<C>(of[k]);
 }
-template <class C, class T, int N> TALLY_DEVICE C element(const gpu::Halves<T, N>& of, int k) {
-  if constexpr (std::is_same_v<T, BFloat16>)
+template <class C, bool kFromWord = true, class T, int N> TALLY_DEVICE C element(const gpu::Halves<T, N>& of, int k) {
+  if constexpr (kFromWord && std::is_same_v<T, BFloat16>)
     return math::bit_cast<float>(k % 2 == 0 ? of.word(k / 2) << 16 : of.word(k / 2) & 0xffff0000u);
   else
     return convert<C>(gpu::Vector<T, N>(of)[k]);
@@ -71,18 +71,19 @@ template <class C, class T, int N> TALLY_DEVICE C element(const gpu::Halves<T, N
 template <class U, bool kFull, int kWidth, int kRows, class Op, class Row, class C>
 TALLY_DEVICE typename U::Value fold_lanes(const Op& op, const Row (&rows)[kRows], std::int64_t first, int lane,
                                           int count, C pivot) {
+  constexpr bool kFromWord = !is_scarce<U>;
   if constexpr (kFull && kWidth > 1 && kRows == kPerLane && has_lanes<U, Op, C>) {
     C x[kWidth][kPerLane];
     TALLY_UNROLL
     for (int k = 0; k < kWidth; ++k) {
       TALLY_UNROLL
-      for (int j = 0; j < kPerLane; ++j) x[k][j] = element<C>(rows[j], k);
+      for (int j = 0; j < kPerLane; ++j) x[k][j] = element<C, kFromWord>(rows[j], k);
     }
     return U::lanes(op, x, pivot);
   } else if constexpr (kWidth > 1 && kRows == 1 && has_neighbours<U, Op, C>) {
     C x[kWidth];
     TALLY_UNROLL
-    for (int k = 0; k < kWidth; ++k) x[k] = element<C>(rows[0], k);
+    for (int k = 0; k < kWidth; ++k) x[k] = element<C, kFromWord>(rows[0], k);
     return U::neighbours(op, x, kFull ? kWidth : count - lane, static_cast<int>(first) + lane, pivot);
   } else {
     typename U::Value v[kWidth];
@@ -90,7 +91,7 @@ TALLY_DEVICE typename U::Value fold_lanes(const Op& op, const Row (&rows)[kRows]
     for (int k = 0; k < kWidth; ++k) {
       C x[kPerLane] = {};
       TALLY_UNROLL
-      for (int j = 0; j < kRows; ++j) x[j] = element<C>(rows[j], k);
+      for (int j = 0; j < kRows; ++j) x[j] = element<C, kFromWord>(rows[j], k);
       v[k] =
           U::template lane<kRows>(op, x, kFull ? kRows : lane_length<kRows>(count - lane - k), first + lane + k, pivot);
     }

@@ -64,7 +64,8 @@ template <class Op, class C> struct Exact {
   // where i % kWidth < late. With it come extreme(x), of several or of two, and loses(a, b). merge_even(op, a, b),
   // merge of two that have as many elements, with it shuffle_even(value, offset), the value of a thread `offset` away
   // that has as many, and length(value). across(op, value, offset, end), merge_across of one value a thread
-  // (reduce_fold.cuh).
+  // (reduce_fold.cuh); across_known, where that pays only if the compiler knows the bits. scarce, where registers are:
+  // no two rows of two-byte elements under way, none taken from words.
   TALLY_DEVICE static Value merge(const Op& op, const Value& a, const Value& b) { return F::merge(op, a, b); }
   TALLY_DEVICE static bool holds(const Value&) { return true; }
   TALLY_DEVICE static Value unpack(const Value& partial) { return partial; }
@@ -83,6 +84,14 @@ concept has_merge_even = requires(const Op& op, const typename U::Value& a) {
 template <class U>
 concept has_across = requires {
   &U::across;
+};
+template <class U>
+concept needs_known = requires {
+  U::across_known;
+};
+template <class U>
+concept is_scarce = requires {
+  U::scarce;
 };
 template <class U, class Op, class C>
 concept has_lanes = requires(const Op& op, const C (&x)[2][kPerLane]) {
