@@ -55,7 +55,7 @@ template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, co
   using U = Unit<Op, Compute<T>>;
   using Partial = PartialOf<Op, Compute<T>>;
   constexpr int kColumns = column_width<U, T>(), kRowWidth = row_width<U, T>();
-  constexpr bool kLight = !U::heavy && is_float_type<T> && sizeof(T) <= 4;
+  constexpr bool kLight = !U::heavy && is_float_type<T> && sizeof(T) <= 4, kTiles = kLight && sizeof(T) == 4;
   const Plan plan = cuda_loops::plan({.lists = lists,
                                       .element_bytes = sizeof(T),
                                       .address = reinterpret_cast<std::uintptr_t>(x),
@@ -65,13 +65,13 @@ template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, co
                                       .value_bytes = sizeof(typename U::Value),
                                       .together = Board<U, kRowWidth>::pays && sizeof(typename U::Value) <= 8,
                                       .alone = kLight,
-                                      .tiles = kLight,
+                                      .tiles = kTiles,
                                       .heavy = U::heavy,
                                       .twice_from = twice_from<U, T>()},
                                      limits());
   if (plan.blocks == 0) return;
   gpu::Grid grid{plan.blocks, plan.threads, 0, name_of(op), begins_early<U>(plan)};
-  if constexpr (kLight)
+  if constexpr (kTiles)
     if (plan.mapping == Plan::Mapping::tiles) {
       unsigned* const words = plan.blocks > 1 ? tickets(2 + 2 * tiles_mail_size<Op, Compute<T>>(plan.blocks)) : nullptr;
       const TilesTask<Op, T> task{x,

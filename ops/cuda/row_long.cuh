@@ -20,7 +20,7 @@ template <int kWidth> struct RowShare {
 /// The tile's values merged within small groups of threads: then each has number `place` of 32.
 template <class U, int kWidth, class Op> TALLY_DEVICE typename U::Value narrowed(const Op& op, typename U::Value* v) {
   constexpr int kPasses = RowShare<kWidth>::kPasses;
-  merge_across<U, kPasses>(op, v, 1, kPasses);
+  merge_across<U, kPasses, false, false>(op, v, 1, kPasses);
   return v[0];
 }
 template <int kWidth> TALLY_DEVICE int place() {
@@ -31,8 +31,8 @@ template <int kWidth> TALLY_DEVICE int place() {
 /// The tree over those 32, left in the warp's first thread.
 template <class U, int kWidth, class Op> TALLY_DEVICE typename U::Value of_tile(const Op& op, typename U::Value v) {
   constexpr int kPasses = RowShare<kWidth>::kPasses;
-  merge_across<U, 1>(op, &v, kPasses, kWarp);
-  merge_across<U, 1>(op, &v, 1, kPasses);
+  merge_across<U, 1, false, false>(op, &v, kPasses, kWarp);
+  merge_across<U, 1, false, false>(op, &v, 1, kPasses);
   return v;
 }
 
@@ -53,7 +53,7 @@ TALLY_DEVICE typename U::Value across_board(const Op& op, typename U::Value* boa
   typename U::Value* result = board + size;
   if (thread < kWarp) {
     typename U::Value v = thread < size ? board[thread] : U::nothing(op);
-    merge_across<U, 1>(op, &v, 1, size);
+    merge_across<U, 1, false, false>(op, &v, 1, size);
     if (thread == 0) *result = v;
   }
   __syncthreads();
