@@ -8,10 +8,10 @@
 function(spills_of name)
   set(bytes 0)
   if(NOT name MATCHES "cuda_loops[0-9]+(reduce|map_long)_")
-  elseif(name MATCHES "reduce_short_rowsINS_(3Sum|4Mean|5Norm[01])ENS_8?[0-9]*B?Float16E")
-    set(bytes 16)  # twice as many lists under way as there is room for otherwise, which was measured to be faster
   elseif(name MATCHES "reduce_columnsINS_9LogSumExpENS_[0-9]+B?Float16ELi8ELi1E")
     set(bytes 16)  # eight lists side by side, and the next step's loads on their way
+  elseif(name MATCHES "reduce_short_rowsINS0_6SpreadE.*Li[248]E")
+    set(bytes 48)  # where lists begin takes registers that the arithmetic has; around it, seven blocks count for more
   elseif(name MATCHES "reduce_uprightINS_5Norm2E")
     set(bytes 32)  # around the calls of the rare exact way
   elseif(name MATCHES "map_long_rowsINS_4rows18LogSoftmaxBackwardEf")
@@ -32,6 +32,8 @@ function(judge_kernel name registers stack spill)
   elseif(name MATCHES "reduce_(columns|rows|short_rows|slabs|small_slabs|straight|tiles|upright)")
     set(stack_limit 3072)
     set(register_limit 128)  # two blocks of 256 threads or more, as the op's unit asks for
+  elseif(name MATCHES "reduce_manyI[^E]*E*dLi")
+    set(stack_limit 1024)  # one block: exact arithmetic of 8 bytes
   elseif(name MATCHES "reduce_many")
     set(stack_limit 1024)
     set(register_limit 128)  # two blocks: the arrays of a clipping share the memory's bandwidth, not a warp's latency

@@ -6,9 +6,9 @@
 
 #include <tally/ops/cuda/reduce.h>
 #include <tally/ops/cuda/reduce_scratch.h>
+#include <tally/ops/cuda/reduce_alike.cuh>
 #include <tally/ops/cuda/reduce_backward.cuh>
 #include <tally/ops/cuda/reduce_columns.cuh>
-#include <tally/ops/cuda/reduce_quick.cuh>
 #include <tally/ops/cuda/reduce_rows.cuh>
 #include <tally/ops/cuda/reduce_short_rows.cuh>
 #include <tally/ops/cuda/reduce_slabs.cuh>
@@ -40,22 +40,13 @@ template <class U> bool begins_early(const Plan& plan) {
   return !kLong || plan.blocks <= 64 || plan.blocks > 132;
 }
 
-template <> inline constexpr bool bears_zeros<Spread> = true;
-
-/// The op whose kernels do what is asked of Op.
-template <class Op> struct CompiledAs { using type = Op; };
-template <> struct CompiledAs<Var> { using type = Spread; };
-template <> struct CompiledAs<Std> { using type = Spread; };
-
-template <class Op> const char* name_of(const Op&) { return Op::name; }
-inline const char* name_of(const Spread& op) { return op.root ? Std::name : Var::name; }
-
 /// Reduces by the kernels of this very op.
-template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, const T* x, const Results<Op, T>& out) {
+template <class Op, class T>
+void reduce_as(const char* name, const Op& op, const Lists& lists, const T* x, const Results<Op, T>& out) {
   using U = Unit<Op, Compute<T>>;
   using Partial = PartialOf<Op, Compute<T>>;
   constexpr int kColumns = column_width<U, T>(), kRowWidth = row_width<U, T>();
-  constexpr bool kLight = !U::heavy && is_float_type<T> && sizeof(T) <= 4, kTiles = kLight && sizeof(T) == 4;
+  constexpr bool kLight = !U::heavy && is_float_type<T> && sizeof(T) <= 4;
   const Plan plan = cuda_loops::plan({.lists = lists,
                                       .element_bytes = sizeof(T),
                                       .address = reinterpret_cast<std::uintptr_t>(x),
@@ -65,13 +56,14 @@ template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, co
                                       .value_bytes = sizeof(typename U::Value),
                                       .together = Board<U, kRowWidth>::pays && sizeof(typename U::Value) <= 8,
                                       .alone = kLight,
-                                      .tiles = kTiles,
+                                      .tiles = kLight,
+                                      .apart = U::checked,
                                       .heavy = U::heavy,
                                       .twice_from = twice_from<U, T>()},
                                      limits());
   if (plan.blocks == 0) return;
-  gpu::Grid grid{plan.blocks, plan.threads, 0, name_of(op), begins_early<U>(plan)};
-  if constexpr (kTiles)
+  gpu::Grid grid{plan.blocks, plan.threads, 0, name, begins_early<U>(plan)};
+  if constexpr (kLight)
     if (plan.mapping == Plan::Mapping::tiles) {
       unsigned* const words = plan.blocks > 1 ? tickets(2 + 2 * tiles_mail_size<Op, Compute<T>>(plan.blocks)) : nullptr;
       const TilesTask<Op, T> task{x,
@@ -159,9 +151,9 @@ template <class Op, class T> void reduce_as(const Op& op, const Lists& lists, co
 template <class Op, class T> void reduce(const Op& op, const Lists& lists, const T* x, const Results<Op, T>& out) {
   using As = typename CompiledAs<Op>::type;
   if constexpr (std::is_same_v<As, Op>)
-    reduce_as(op, lists, x, out);
+    reduce_as(Op::name, op, lists, x, out);
   else
-    reduce_as(As(op), lists, x, Results<As, T>{out.first, out.second, out.accumulators});
+    reduce_as(Op::name, As(op), lists, x, Results<As, T>{out.first, out.second, out.accumulators});
 }
 
 }  // namespace tally::cuda_loops

@@ -12,6 +12,24 @@ TALLY_COLD typename U::Value merge_seldom(const Op& op, typename U::Value a, typ
   return U::merge(op, a, b);
 }
 
+/// Exact as the rare way of an op that has a quick unit: one copy of what it does, however often a kernel needs it.
+template <class Op, class C> struct Rare : Exact<Op, C> {
+  using Value = typename Exact<Op, C>::Value;
+
+  template <int>
+  TALLY_DEVICE static Value lane(const Op& op, const C (&x)[kPerLane], int count, std::int64_t first, C pivot) {
+    return lane_seldom(op, Lane<C>(x), count, first, pivot);
+  }
+  TALLY_DEVICE static Value merge(const Op& op, const Value& a, const Value& b) {
+    return merge_seldom<Exact<Op, C>>(op, a, b);
+  }
+
+ private:
+  TALLY_COLD static Value lane_seldom(const Op& op, Lane<C> lane, int count, std::int64_t first, C pivot) {
+    return Exact<Op, C>::template lane<kPerLane>(op, lane.x, count, first, pivot);
+  }
+};
+
 /// kEven: of two that have as many elements, which some units do in fewer instructions.
 template <class U, bool kEven, class Op>
 TALLY_DEVICE typename U::Value merge(const Op& op, const typename U::Value& a, const typename U::Value& b) {

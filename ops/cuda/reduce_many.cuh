@@ -46,12 +46,29 @@ template <class Op, class T> struct Many {
   }
 };
 
+/// The last block of a list: the tree over what all its blocks have left in memory, in the list's order.
+template <class Op, class T> TALLY_COLD void finish_rows(const Task<Op, T>& task, std::int64_t list) {
+  using C = Compute<T>;
+  const int threads = static_cast<int>(blockDim.x);
+  const std::int64_t splits = task.plan.splits;
+  const PartialOf<Op, C>* partials = task.partials + list * splits;
+  PartialOf<Op, C> total = Fold<Op, C>::nothing(task.op);
+  if (splits <= threads) {
+    if (static_cast<int>(threadIdx.x) < splits) total = load_partial(partials + threadIdx.x);
+  } else {
+    const std::int64_t chunk = power_of_two_at_least((splits + threads - 1) / threads);
+    total = merge_memory<C>(task.op, partials, 1, threadIdx.x * chunk, chunk, splits);
+  }
+  total = across_block<Op, C>(task.op, total);
+  if (threadIdx.x == 0) task.store(list, total);
+}
+
 /// Where the arrays have all been reduced: a copy of its own.
 template <class Then> TALLY_COLD void finally(const Then& then) { then(); }
 
 /// `then()` runs in all threads of the last block, when all accumulators are there for load_partial.
 template <class Op, class T, int kWidth, bool kShifted, class Then>
-__global__ void __launch_bounds__(kWarpsOfABlock* kWarp, 2)
+__global__ void __launch_bounds__(kWarpsOfABlock* kWarp, Unit<Op, Compute<T>>::heavy && sizeof(Compute<T>) == 8 ? 1 : 2)
     reduce_many(const TALLY_GRID_CONSTANT Many<Op, T> many, const Then then) {
   using C = Compute<T>;
   using U = Unit<Op, C>;

@@ -141,6 +141,7 @@ Plan plan(const Problem& p, const Limits& limits) {
   // Neighbours in memory go to neighbouring threads: along the lists, or across them if that step is the shorter one.
   if (limits.columns && kept != 0 && (reduced == 0 || kept < reduced)) {
     const bool slabs = limits.slabs && prefers_slabs(p, limits);
+    if (slabs && limits.short_rows && prefers_short_rows(p, limits)) return plan_short_rows(p, limits);
     if (p.lists.outputs() * n >= 64) return slabs ? plan_slabs(p, limits) : plan_columns(p, limits);
   }
   if (fits_tiles(p, limits)) return plan_tiles(p);

@@ -47,6 +47,7 @@ struct Problem {
   bool together = false;         ///< the warps of a block walk along a list side by side where it is theirs alone
   bool alone = true;             ///< the op has kernels for lists side by side that threads read on their own
   bool tiles = true;             ///< the op has the kernel for tiles
+  bool apart = true;             ///< the kernel for short rows can load a thread's single elements a warp apart
   bool heavy = false;            ///< the op has no kernels for lengths between a row of lanes and a tile
   int twice_from = kNeverTwice;  ///< rows of two-byte elements from which a thread has room for more lists
 };

@@ -42,5 +42,7 @@ inline bool columns_fit_vectors(const Problem& p) {
 /// lists, and are better at them than columns.
 bool prefers_slabs(const Problem& problem, const Limits& limits);
 Plan plan_slabs(const Problem& problem, const Limits& limits);
+/// Whether the kernel for short rows, a warp a list, is better still.
+bool prefers_short_rows(const Problem& problem, const Limits& limits);
 
 }  // namespace tally::cuda_loops

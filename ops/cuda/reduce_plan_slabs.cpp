@@ -162,6 +162,15 @@ bool prefers_slabs(const Problem& p, const Limits& limits) {
   return (slabs_fit(p) && slabs_are_better(p)) || go_straight(p, limits);
 }
 
+// A warp's neighbours in its block find what it leaves of each line of memory in the cache. How many lists side by side
+// are few enough for that: measured.
+bool prefers_short_rows(const Problem& p, const Limits& limits) {
+  const std::int64_t n = p.lists.length(), inner = p.lists.kept.inner();
+  if (!p.alone || n <= kLanes || n > kTile || !slabs_fit(p) || p.lists.outputs() > INT32_MAX) return false;
+  if (go_straight(p, limits)) return n <= 2 * kLanes && inner < 16;
+  return inner <= (p.apart || p.element_bytes < 4 ? 10 : 3);
+}
+
 Plan plan_slabs(const Problem& p, const Limits& limits) {
   if (go_straight(p, limits)) return p.lists.length() <= kLanes ? plan_straight(p) : plan_upright(p, limits);
   return p.lists.length() <= kLanes ? plan_small_slabs(p, limits) : plan_long_slabs(p, limits);

@@ -39,7 +39,7 @@ struct QuickLogSumExp {
   using Value = LogSumExp::Shifted<float>;
   static constexpr bool any_order = false, commutes = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT64_MAX;
-  static constexpr int column_blocks(int width) { return width == 8 ? 2 : 3; }
+  static constexpr int slab_blocks(int width) { return width == 8 ? 2 : 3; }
   static constexpr int row_blocks(int width) { return width == 4 ? 3 : 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {-math::infinity<float>(), 0}; }

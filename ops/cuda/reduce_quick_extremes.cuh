@@ -47,7 +47,7 @@ template <bool Largest> struct QuickExtreme {
   };
   static constexpr bool any_order = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
-  static constexpr int column_blocks(int width) { return width == 8 ? 2 : 3; }
+  static constexpr int slab_blocks(int width) { return width == 8 ? 2 : 3; }
   static constexpr int row_blocks(int) { return 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), INT32_MAX}; }
@@ -142,7 +142,7 @@ template <bool Largest> struct QuickShared {
   };
   static constexpr bool any_order = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
-  static constexpr int column_blocks(int width) { return width == 8 ? 2 : 4; }
+  static constexpr int slab_blocks(int width) { return width == 8 ? 2 : 4; }
   static constexpr int row_blocks(int) { return 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), 0}; }

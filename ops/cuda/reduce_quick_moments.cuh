@@ -23,7 +23,7 @@ struct QuickNorm2 {
   using Value = float;
   static constexpr bool any_order = false, commutes = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT64_MAX;
-  static constexpr int column_blocks(int width) { return width == 8 ? 2 : 3; }
+  static constexpr int slab_blocks(int width) { return width == 8 ? 2 : 3; }
   static constexpr int row_blocks(int width) { return width == 4 ? 3 : 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return 0; }
@@ -82,7 +82,7 @@ struct QuickVar {
   };
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
-  static constexpr int column_blocks(int) { return 2; }
+  static constexpr int slab_blocks(int) { return 2; }
   static constexpr int row_blocks(int width) { return width == 1 ? 2 : 3; }
   static constexpr int short_row_blocks(int rows) { return rows == 1 ? 6 : 7; }
 
@@ -241,20 +241,7 @@ struct QuickVar {
   }
 };
 
-/// Var and Std in one, as they differ only in what they make of the moments: their kernels are compiled once.
-struct Spread : Var {
-  static constexpr auto name = "var or std";
-  bool root;
-
-  explicit Spread(const Var& op) : Var(op), root(false) {}
-  explicit Spread(const Std& op) : Var(op), root(true) {}
-  template <class C> TALLY_HD Pair<C, C> project(Moments<C> acc, std::int64_t n, C pivot) const {
-    return root ? Std{*this}.project(acc, n, pivot) : Var::project(acc, n, pivot);
-  }
-};
-
 template <> struct UnitOf<Norm2, float> { using type = QuickNorm2; };
-template <> struct UnitOf<Spread, float> { using type = QuickVar; };
 template <> struct UnitOf<Var, float> { using type = QuickVar; };
 
 }  // namespace tally::cuda_loops

@@ -37,7 +37,7 @@ struct QuickProd {
   };
   static constexpr bool any_order = false, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
-  static constexpr int column_blocks(int width) { return width == 8 ? 2 : 3; }
+  static constexpr int slab_blocks(int width) { return width == 8 ? 2 : 3; }
   static constexpr int row_blocks(int width) { return width == 1 ? 3 : 2; }
   static constexpr int short_row_blocks(int) { return 6; }
   static constexpr bool scarce = true;

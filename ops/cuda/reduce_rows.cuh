@@ -195,24 +195,7 @@ template <class Op, class C> TALLY_DEVICE PartialOf<Op, C> across_block(const Op
   return across_partials<C>(op, t < warps ? of_warp[t] : Fold<Op, C>::nothing(op), warps);
 }
 
-/// The last block of a list: the tree over what all its blocks have left in memory, in the list's order.
-template <class Op, class T> TALLY_COLD void finish_rows(const Task<Op, T>& task, std::int64_t list) {
-  using C = Compute<T>;
-  const int threads = static_cast<int>(blockDim.x);
-  const std::int64_t splits = task.plan.splits;
-  const PartialOf<Op, C>* partials = task.partials + list * splits;
-  PartialOf<Op, C> total = Fold<Op, C>::nothing(task.op);
-  if (splits <= threads) {
-    if (static_cast<int>(threadIdx.x) < splits) total = load_partial(partials + threadIdx.x);
-  } else {
-    const std::int64_t chunk = power_of_two_at_least((splits + threads - 1) / threads);
-    total = merge_memory<C>(task.op, partials, 1, threadIdx.x * chunk, chunk, splits);
-  }
-  total = across_block<Op, C>(task.op, total);
-  if (threadIdx.x == 0) task.store(list, total);
-}
-
-/// The same over what `splits` blocks send, as it arrives; in the first thread.
+/// The tree over what the `splits` blocks of a list send, as it arrives; in the first thread.
 template <class Op, class C> TALLY_DEVICE PartialOf<Op, C> receive_rows(const Op& op, const Mail& mail, int splits) {
   const int mine = static_cast<int>(threadIdx.x);
   PartialOf<Op, C> total[1] = {Fold<Op, C>::nothing(op)};

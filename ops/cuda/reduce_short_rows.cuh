@@ -54,7 +54,7 @@ TALLY_COLD void read_short_row(const Task<Op, T>& task, const T* x, int lane, gp
 /// One list with all the op's care. All threads of a warp call it.
 template <class Op, class T>
 TALLY_COLD PartialOf<Op, Compute<T>> exact_short_row(const Task<Op, T>& task, const T* x, int lane) {
-  using E = Exact<Op, Compute<T>>;
+  using E = Rare<Op, Compute<T>>;
   gpu::Vector<T, kVector> rows[kRowsOfTile];
   read_short_row<kRowsOfTile>(task, x, lane, rows);
   const Compute<T> pivot = x ? convert<Compute<T>>(*x) : 0;
@@ -133,17 +133,22 @@ __global__ void __launch_bounds__(kShortRowThreads, short_row_blocks<Unit<Op, Co
   constexpr bool kMayBeApart = kRows > 1 && U::checked;
   const auto exists = [&](int u) { return g + u * groups < here && n > 0; };
   ShortShare<T, kRows> loads[kLists];
-  const bool even = (task.list_step != 0 || task.lists == 1) && (task.step != 0 || n == 1);
+  // Of more than a row of lanes there may be some side by side, in slices: no long list feels the division.
+  constexpr bool kInSlices = kRows > 1;
+  const auto begin = [&](std::int64_t list) {
+    return task.x + (kInSlices ? near_offset(task.kept, list) : list * task.list_step);
+  };
+  const bool evenly = kInSlices ? task.kept.rank <= 2 && task.kept.sizes[0].is_small(task.lists)
+                                : task.list_step != 0 || task.lists == 1;
+  const bool even = evenly && (task.step != 0 || n == 1);
   const bool wide = sizeof(T) <= 4 && task.plan.width == kVector && task.step == 1 && n % kVector == 0;
-  const bool apart = kMayBeApart && even && !wide && 4 * n > 3 * kLanes * kRows;
+  const bool apart = kMayBeApart && even && !wide && (task.step != 1 || 4 * n > 3 * kLanes * kRows);
   const int left = n - lane;
   if (even) {
-    const T* from = task.x + list(0) * task.list_step + lane * task.step;
-    const std::int64_t next_list = groups * task.list_step;
     if (wide) {
-      from = gpu::settled(from);
       TALLY_UNROLL
-      for (int u = 0; u < kLists; ++u, from += next_list) {
+      for (int u = 0; u < kLists; ++u) {
+        const T* const from = gpu::settled(begin(list(u)) + lane);
         TALLY_UNROLL
         for (int j = 0; j < kRows; ++j)
           if constexpr (sizeof(T) <= 4)
@@ -153,11 +158,10 @@ __global__ void __launch_bounds__(kShortRowThreads, short_row_blocks<Unit<Op, Co
                     : gpu::Held<T, kVector>{};
       }
     } else if (apart) {
-      from = task.x + list(0) * task.list_step + r * task.step;
       TALLY_UNROLL
-      for (int u = 0; u < kLists; ++u, from += next_list) {
+      for (int u = 0; u < kLists; ++u) {
         const int count = exists(u) ? n - r : 0;
-        const T* at = from;
+        const T* at = begin(list(u)) + r * task.step;
         TALLY_UNROLL
         for (int j = 0; j < kRows; ++j) {
           Load load;
@@ -172,9 +176,9 @@ __global__ void __launch_bounds__(kShortRowThreads, short_row_blocks<Unit<Op, Co
       }
     } else {
       TALLY_UNROLL
-      for (int u = 0; u < kLists; ++u, from += next_list) {
+      for (int u = 0; u < kLists; ++u) {
         const int count = exists(u) ? left : 0;
-        const T* at = from;
+        const T* at = begin(list(u)) + lane * task.step;
         TALLY_UNROLL
         for (int j = 0; j < kRows; ++j, at = gpu::settled(at + kLanes * task.step)) {
           Load load;
@@ -198,7 +202,7 @@ __global__ void __launch_bounds__(kShortRowThreads, short_row_blocks<Unit<Op, Co
   }
   // The list that this thread stores, if it does one: what is needed of it is asked for now.
   const int mine = together ? static_cast<int>(threadIdx.x) : r < kLists ? g + r * groups : here;
-  const T first_of_mine = even && n > 0 && mine < here ? task.x[(first + mine) * task.list_step] : T{};
+  const T first_of_mine = even && n > 0 && mine < here ? *begin(first + mine) : T{};
   typename U::Value v[kLists];
   if constexpr (kMayBeApart) {
     if (apart) fold_apart<U, T>(task.op, loads, n, exists, v);

@@ -173,18 +173,18 @@ template <class U, class Partial> constexpr int finer_steps() {
 template <class Op, class T>
 TALLY_COLD void exact_slab(const Task<Op, T>& task, const SlabLists<Op, T>& lists, std::int64_t begin, std::int64_t end,
                            unsigned char* shared) {
-  using E = Exact<Op, Compute<T>>;
+  using E = Rare<Op, Compute<T>>;
   constexpr int kFiner = finer_steps<Unit<Op, Compute<T>>, typename E::Value>();
   const Slab<E, 1, Op, T> slab(task, lists, task.plan.depth >> kFiner, shared);
   slab.run(begin << kFiner, end << kFiner);
 }
 
 template <class Op, class T, int kWidth>
-__global__ void __launch_bounds__(256, Unit<Op, Compute<T>>::column_blocks(kWidth))
+__global__ void __launch_bounds__(256, Unit<Op, Compute<T>>::slab_blocks(kWidth))
     reduce_slabs(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;
-  using E = Exact<Op, C>;
+  using E = Rare<Op, C>;
   gpu::begin_early();
   const Plan& plan = task.plan;
   const unsigned splits = static_cast<unsigned>(plan.splits), units = gridDim.x / splits;

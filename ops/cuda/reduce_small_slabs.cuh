@@ -87,7 +87,7 @@ template <class Op, class T> class StagedLists {
 
 template <class Op, class T>
 TALLY_COLD PartialOf<Op, Compute<T>> merge_staged_exactly(const StagedLists<Op, T>& staged, int list, int r) {
-  return staged.template merge<Exact<Op, Compute<T>>>(list, r);
+  return staged.template merge<Rare<Op, Compute<T>>>(list, r);
 }
 
 template <class Op, class T>

@@ -40,7 +40,7 @@ TALLY_DEVICE typename U::Value fold_straight(const Task<Op, T>& task, const T* x
 /// List number o with all the op's care, element by element.
 template <class Op, class T> TALLY_COLD void straight_exactly(const Task<Op, T>& task, std::int64_t o) {
   using C = Compute<T>;
-  using E = Exact<Op, C>;
+  using E = Rare<Op, C>;
   const T* x = task.list(o);
   const C pivot = convert<C>(*x);
   const auto total = merge_batches<E, 1>(task.op, 0, task.n, [&](std::int64_t i) {

@@ -50,7 +50,7 @@ TALLY_DEVICE void merge_threads(const Op& op, Merged<U, Partial>& mine, int end)
 /// All there is of a tile. All threads of a warp call it.
 template <class Op, class T>
 TALLY_COLD PartialOf<Op, Compute<T>> exact_tile(const Op op, const T* x, int n, Compute<T> pivot, int tile) {
-  using E = Exact<Op, Compute<T>>;
+  using E = Rare<Op, Compute<T>>;
   auto value = read_last_tile<E, kTileWidth, false>(op, x, n, pivot, tile).passes[0];
   merge_across<E, 1>(op, &value, 1, kWarp);
   return value;

@@ -43,7 +43,7 @@ template <class Op, class C> struct Exact {
   static constexpr bool large = sizeof(C) == 8 && heavy;  ///< takes all of a thread's registers
   /// Blocks that a multiprocessor is to hold of the kernel for slabs: as many as leave all values in registers, or
   /// fewer where that was measured to be faster.
-  static constexpr int column_blocks(int width) { return large ? 1 : heavy || sizeof(C) == 8 || width == 8 ? 2 : 3; }
+  static constexpr int slab_blocks(int width) { return large ? 1 : heavy || sizeof(C) == 8 || width == 8 ? 2 : 3; }
   /// The same of the kernel for long rows whose threads load `width` neighbours at once.
   static constexpr int row_blocks(int width) { return large ? 1 : heavy || sizeof(C) == 8 || width != 4 ? 2 : 3; }
   /// The same of the kernels for short rows, whose blocks are half as large, and for columns.

@@ -83,7 +83,7 @@ template <class U, int kRows, class Op, class T> class Upright {
 template <class Op, class T>
 TALLY_COLD PartialOf<Op, Compute<T>> upright_exactly(const Task<Op, T>& task, const T* x, std::int64_t tile) {
   using C = Compute<T>;
-  using E = Exact<Op, C>;
+  using E = Rare<Op, C>;
   const UprightGroups groups(task.plan.across);
   const int lane0 = groups.first * kSlabPositions, lanes = kSlabPositions * (groups.halves ? 1 : 2);
   const std::int64_t first = tile * kTile, left = task.n - first;

@@ -45,6 +45,8 @@ struct Norm2 {
   }
   template <class N, class C> TALLY_HD static Wide<C> squares(const C (&x)[kPerLane], int count) {
     N sum = N(x[0]) * N(x[0]);
+    constexpr int kUnrolled = std::is_same_v<N, C> ? kPerLane : 1;
+    TALLY_HD_UNROLL(kUnrolled)
     for (int j = 1; j < kPerLane; ++j)
       if (j < count) sum = sum + N(x[j]) * N(x[j]);
     return Wide<C>(sum);
@@ -140,8 +142,9 @@ struct NormP {
   template <class C> TALLY_HD C leading(C a, C b) const { return math::isnan(b) || (p > 0 ? b > a : b < a) ? b : a; }
   // (size / scale)^p; 1 where the two are equal, also both 0 or both infinite.
   template <class C> TALLY_HD C power(C size, C scale) const {
-    return size == scale ? C(1) : math::pow(size / scale, C(p));
+    return size == scale ? C(1) : power_of_ratio(size, scale, C(p));
   }
+  template <class C> TALLY_HD_LONG static C power_of_ratio(C size, C scale, C p) { return math::pow(size / scale, p); }
 };
 
 }  // namespace tally

@@ -69,10 +69,13 @@ struct Var {
   template <class N, class C> TALLY_HD static Moments<C> moments(const C (&x)[kPerLane], int count, C pivot) {
     const N first(pivot);
     N sum = N(x[0]) - first;
+    constexpr int kUnrolled = std::is_same_v<N, C> ? kPerLane : 1;
+    TALLY_HD_UNROLL(kUnrolled)
     for (int j = 1; j < kPerLane; ++j)
       if (j < count) sum = sum + (N(x[j]) - first);
     const N mean = sum / static_cast<C>(count);
     N m2 = ((N(x[0]) - first) - mean) * ((N(x[0]) - first) - mean);
+    TALLY_HD_UNROLL(kUnrolled)
     for (int j = 1; j < kPerLane; ++j)
       if (j < count) m2 = m2 + ((N(x[j]) - first) - mean) * ((N(x[j]) - first) - mean);
     return {count, Wide<C>(mean), Wide<C>(m2)};

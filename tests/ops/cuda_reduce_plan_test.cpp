@@ -257,6 +257,37 @@ TEST(CudaReducePlan, OneListOfFewTiles) {
   EXPECT_EQ(plan({.lists = {walk({1}, {1}), walk({1 << 16}, {2})}}, {}).mapping, Mapping::rows);
 }
 
+// Lists of more than a row of lanes and at most a tile, so few side by side that warps share the lines of memory.
+TEST(CudaReducePlan, AFewListsSideBySideAreShortRows) {
+  for (const std::int64_t n : {129, 256, 257, 512, 513, 1024})
+    for (const std::int64_t inner : {2, 3, 5, 10})
+      for (const std::int64_t slices : {1, 2, 77, 30'000}) {
+        if (n > 256 && inner >= 5 && n <= 512) continue;  // upright, where there are many
+        Problem p = middle(slices, n, inner);
+        SCOPED_TRACE(testing::Message() << slices << "x" << n << "x" << inner);
+        expect_whole(p);
+        const Plan rows = plan(p, {});
+        EXPECT_EQ(rows.mapping, Mapping::short_rows);
+        EXPECT_EQ(rows.rows, n <= 256 ? 2 : n <= 512 ? 4 : 8);
+        EXPECT_EQ(rows.width, 1);
+        EXPECT_NE(plan(p, {.short_rows = false}).mapping, Mapping::short_rows);
+      }
+  EXPECT_EQ(plan(middle(1000, 600, 11), {}).mapping, Mapping::slabs);
+  EXPECT_EQ(plan(middle(1000, 128, 3), {}).mapping, Mapping::small_slabs);
+  EXPECT_EQ(plan(middle(1000, 200, 4), {}).mapping, Mapping::columns);  // whole vectors
+  EXPECT_EQ(plan(middle(30'000, 200, 15), {}).mapping, Mapping::short_rows);
+  EXPECT_EQ(plan(middle(30'000, 300, 15), {}).mapping, Mapping::upright);
+  Problem each = middle(1000, 600, 5);  // whose threads load neighbours
+  each.apart = false;
+  EXPECT_EQ(plan(each, {}).mapping, Mapping::slabs);
+  each.lists = middle(1000, 600, 3).lists;
+  EXPECT_EQ(plan(each, {}).mapping, Mapping::short_rows);
+  Problem heavy = middle(1000, 600, 3);
+  heavy.heavy = true;
+  heavy.alone = false;
+  EXPECT_EQ(plan(heavy, {}).mapping, Mapping::slabs);
+}
+
 TEST(CudaReducePlan, MappingsFollowMemory) {
   EXPECT_EQ(plan(rows(10, 5000), {}).mapping, Mapping::rows);
   EXPECT_EQ(plan(rows(10, 128), {}).mapping, Mapping::short_rows);
@@ -266,7 +297,7 @@ TEST(CudaReducePlan, MappingsFollowMemory) {
   EXPECT_EQ(plan(columns(100, 10'001), {}).mapping, Mapping::columns);     // nor has a window of so many much to read
   EXPECT_EQ(plan(columns(30, 10'001), {}).mapping, Mapping::small_slabs);  // of fewer it has
   EXPECT_EQ(plan(middle(1000, 23, 5), {}).mapping, Mapping::small_slabs);
-  EXPECT_EQ(plan(middle(1000, 600, 3), {}).mapping, Mapping::slabs);
+  EXPECT_EQ(plan(middle(1000, 1030, 3), {}).mapping, Mapping::slabs);
   // Threads on their own, where there are enough.
   EXPECT_EQ(plan(columns(100, 100'001), {}).mapping, Mapping::straight);
   EXPECT_EQ(plan(middle(100'000, 23, 5), {}).mapping, Mapping::straight);

@@ -30,7 +30,7 @@ template <bool Largest> struct Place : Extreme<Largest> {
 
 struct Pairing {
   const char* name;
-  Tensor (*library)(const Tensor&, Dims);
+  Tensor (*ours)(const Tensor&, Dims);
   Tensor (*general)(const Tensor&, Dims);
   bool counts_ties = false;  // which only the gradient shows
 };
@@ -136,7 +136,7 @@ void expect_equal_bits(const Tensor& x, Dims dims, const std::string& where) {
       for (const int count : {1, 3}) {
         detail::set_isa(isa);
         set_num_threads(count);
-        const std::vector<Tensor> actual = results(op, op.library, x, dims);
+        const std::vector<Tensor> actual = results(op, op.ours, x, dims);
         for (std::size_t i = 0; i < expected.size(); ++i)
           EXPECT_THAT(actual[i], BitEqual(expected[i]))
               << op.name << (i == 2 ? ", gradient, of " : " of ") << where << " " << to_string(x.shape())

@@ -62,6 +62,18 @@ TEST_F(ReduceParity, OfStraightListsGivesTheSameBits) {
   cuda_loops::limits() = before;
 }
 
+// A few lists side by side, of any number in a block; `awkward` ones are done again with all the op's care.
+TEST_F(ReduceParity, OfAFewListsSideBySideGivesTheSameBits) {
+  for (const DType t : {float32, float64, bfloat16})
+    for (const std::int64_t n : {129, 256, 300, 512, 600, 1024})
+      for (const std::int64_t inner : {2, 3, 7})
+        for (const std::int64_t slices : {1, 2, 11}) {
+          const std::vector<std::int64_t> shape{slices, n, inner}, stride{n * inner + 1, inner, 1};
+          check(twins(t, shape, stride, 1, Values::ordinary), 1);
+          check(twins(t, shape, stride, 1, Values::awkward), 1);
+        }
+}
+
 // Ties stand in many lanes and tiles, so a count that loses some shows in the gradient: 1 / ties.
 TEST_P(ReduceParityCut, CountsTheTiesOfAllTiles) {
   constexpr std::int64_t kLists = 2, kLength = 7 * 1024 + 36;

@@ -166,6 +166,8 @@ TEST_F(ReduceOrder, HoweverTheWorkIsCut) {
   check_middle();
   cuda_loops::limits() = {.vectors = false};
   check_middle();
+  cuda_loops::limits() = {.short_rows = false};
+  check_middle();
   cuda_loops::limits() = {.straight = 1};
   check_middle();
   for (const std::int64_t n : {1025, 3000, 7 * 1024 + 3}) check_slices(1, n, 45, 1);  // several blocks a list
