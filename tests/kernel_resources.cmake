@@ -10,8 +10,8 @@ function(spills_of name)
   if(NOT name MATCHES "cuda_loops[0-9]+(reduce|map_long)_")
   elseif(name MATCHES "reduce_columnsINS_9LogSumExpENS_[0-9]+B?Float16ELi8ELi1E")
     set(bytes 16)  # eight lists side by side, and the next step's loads on their way
-  elseif(name MATCHES "reduce_short_rowsINS0_6SpreadE.*Li[248]E")
-    set(bytes 48)  # where lists begin takes registers that the arithmetic has; around it, seven blocks count for more
+  elseif(name MATCHES "reduce_short_rowsINS0_6SpreadENS_[0-9]+B?Float16ELi8E")
+    set(bytes 4)  # once a list; seven blocks a multiprocessor count for more
   elseif(name MATCHES "reduce_uprightINS_5Norm2E")
     set(bytes 32)  # around the calls of the rare exact way
   elseif(name MATCHES "map_long_rowsINS_4rows18LogSoftmaxBackwardEf")

@@ -84,7 +84,7 @@ struct QuickVar {
   static constexpr std::int64_t longest = INT32_MAX;
   static constexpr int slab_blocks(int) { return 2; }
   static constexpr int row_blocks(int width) { return width == 1 ? 2 : 3; }
-  static constexpr int short_row_blocks(int rows) { return rows == 1 ? 6 : 7; }
+  static constexpr int short_row_blocks(int rows) { return rows == 8 ? 7 : 6; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {0, 0, 0}; }
   template <int kRows>

@@ -54,7 +54,7 @@ TALLY_COLD void read_short_row(const Task<Op, T>& task, const T* x, int lane, gp
 /// One list with all the op's care. All threads of a warp call it.
 template <class Op, class T>
 TALLY_COLD PartialOf<Op, Compute<T>> exact_short_row(const Task<Op, T>& task, const T* x, int lane) {
-  using E = Rare<Op, Compute<T>>;
+  using E = Exact<Op, Compute<T>>;
   gpu::Vector<T, kVector> rows[kRowsOfTile];
   read_short_row<kRowsOfTile>(task, x, lane, rows);
   const Compute<T> pivot = x ? convert<Compute<T>>(*x) : 0;
@@ -145,10 +145,13 @@ __global__ void __launch_bounds__(kShortRowThreads, short_row_blocks<Unit<Op, Co
   const bool apart = kMayBeApart && even && !wide && (task.step != 1 || 4 * n > 3 * kLanes * kRows);
   const int left = n - lane;
   if (even) {
+    const T* from = begin(list(0)) + lane * task.step;
+    const std::int64_t next_list = groups * task.list_step;
+    const auto go_to = [&](int u) { from = kInSlices ? begin(list(u)) + lane * task.step : from + next_list; };
     if (wide) {
+      from = gpu::settled(from);
       TALLY_UNROLL
-      for (int u = 0; u < kLists; ++u) {
-        const T* const from = gpu::settled(begin(list(u)) + lane);
+      for (int u = 0; u < kLists; go_to(++u)) {
         TALLY_UNROLL
         for (int j = 0; j < kRows; ++j)
           if constexpr (sizeof(T) <= 4)
@@ -176,9 +179,9 @@ __global__ void __launch_bounds__(kShortRowThreads, short_row_blocks<Unit<Op, Co
       }
     } else {
       TALLY_UNROLL
-      for (int u = 0; u < kLists; ++u) {
+      for (int u = 0; u < kLists; go_to(++u)) {
         const int count = exists(u) ? left : 0;
-        const T* at = begin(list(u)) + lane * task.step;
+        const T* at = from;
         TALLY_UNROLL
         for (int j = 0; j < kRows; ++j, at = gpu::settled(at + kLanes * task.step)) {
           Load load;
