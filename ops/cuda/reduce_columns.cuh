@@ -197,7 +197,7 @@ template <class U, int kWidth, int kRows, class Op, class T> class Strip {
       for (int u = 0; u < kAdjacent; ++u) {
         C x[kPerLane] = {};
         TALLY_UNROLL
-        for (int j = 0; j < kRows; ++j) x[j] = convert<C>(Load(rows[u * kRows + j])[k]);
+        for (int j = 0; j < kRows; ++j) x[j] = measured<C>(task_.op, Load(rows[u * kRows + j])[k]);
         const int length = kFull ? kRows : lane_length<kRows>(count - lane - u);
         lanes[u] = U::template lane<kRows>(task_.op, x, length, first + lane + u, pivot_[k]);
       }

@@ -1,4 +1,4 @@
-// The quick units (reduce_quick.cuh) of extremes.
+// The quick units (reduce_quick.cuh) of extremes, which are all the largest of something (reduce_alike.cuh).
 #pragma once
 
 #include <cmath>
@@ -8,39 +8,29 @@
 
 namespace tally::cuda_loops {
 
-/// The larger or smaller one; NaN if one is.
-template <bool Largest> TALLY_DEVICE float extreme_of(float a, float b) {
-  return Largest ? gpu::max_or_nan(a, b) : gpu::min_or_nan(a, b);
-}
-/// Whether b, and not NaN, is the extreme of both alone.
-template <bool Largest> TALLY_DEVICE bool is_behind(float a, float b) { return Largest ? a < b : a > b; }
-/// Of several, in four chains that don't wait for each other.
-template <bool Largest, int kCount> TALLY_DEVICE float extreme_of(const float (&x)[kCount]) {
+/// The largest of several, NaN if one is; in four chains that don't wait for each other.
+template <int kCount> TALLY_DEVICE float largest_of(const float (&x)[kCount]) {
   float v[4] = {x[0], x[1], x[2], x[3]};
   TALLY_UNROLL
-  for (int i = 4; i < kCount; ++i) v[i % 4] = extreme_of<Largest>(v[i % 4], x[i]);
-  return extreme_of<Largest>(extreme_of<Largest>(v[0], v[1]), extreme_of<Largest>(v[2], v[3]));
+  for (int i = 4; i < kCount; ++i) v[i % 4] = gpu::max_or_nan(v[i % 4], x[i]);
+  return gpu::max_or_nan(gpu::max_or_nan(v[0], v[1]), gpu::max_or_nan(v[2], v[3]));
 }
 
-/// A float as an integer of the same order, in which -0 is below 0; the largest or smallest one is NaN's.
-template <bool Largest> TALLY_DEVICE int key_of(float x) {
+/// A float as an integer of the same order, in which -0 is below 0; the largest one is NaN's.
+TALLY_DEVICE int key_of(float x) {
   const int bits = math::bit_cast<int>(x);
-  const int key = bits ^ (bits >> 31 & INT32_MAX);
-  return x == x ? key : Largest ? INT32_MAX : INT32_MIN;
+  return x == x ? bits ^ (bits >> 31 & INT32_MAX) : INT32_MAX;
 }
-template <bool Largest> TALLY_DEVICE float value_of(int key) {
+/// The largest of a warp's values; of two zeros the positive one.
+TALLY_DEVICE float largest_of_warp(float x) {
+  const int key = gpu::max_of_warp(key_of(x));
   return math::bit_cast<float>(key ^ (key >> 31 & INT32_MAX));
 }
-/// The extreme of a warp's values; of two zeros the larger or the smaller one.
-template <bool Largest> TALLY_DEVICE float extreme_of_warp(float x) {
-  const int key = key_of<Largest>(x);
-  return value_of<Largest>(Largest ? gpu::max_of_warp(key) : gpu::min_of_warp(key));
-}
 
-/// The extreme and its place, if no element is NaN.
-template <bool Largest> struct QuickExtreme {
-  using Op = Extreme<Largest>;
-  using Partial = typename Op::template Place<float>;
+/// The largest and its place, if no element is NaN.
+struct QuickMax {
+  using Op = Max;
+  using Partial = Placed<float>;
   struct Value {
     float value;
     int index;
@@ -50,7 +40,7 @@ template <bool Largest> struct QuickExtreme {
   static constexpr int slab_blocks(int width) { return width == 8 ? 2 : 3; }
   static constexpr int row_blocks(int) { return 2; }
 
-  TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), INT32_MAX}; }
+  TALLY_DEVICE static Value nothing(const Op&) { return {worst<true, float>(), INT32_MAX}; }
   template <int kRows>
   TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t first, float) {
     if (count <= 0) return nothing(op);
@@ -64,7 +54,7 @@ template <bool Largest> struct QuickExtreme {
       for (int j = 1; j < kPerLane; ++j)
         if (j < count) {
           nan |= math::isnan(x[j]);
-          if (Largest ? x[j] > value : x[j] < value) {
+          if (x[j] > value) {
             value = x[j];
             at = kLanes * j;
           }
@@ -80,14 +70,14 @@ template <bool Largest> struct QuickExtreme {
     for (int k = 0; k < N; ++k)
       if (k < count) {
         nan |= math::isnan(x[k]);
-        if (k == 0 || (Largest ? x[k] > best.value : x[k] < best.value)) best = {x[k], first + k};
+        if (k == 0 || x[k] > best.value) best = {x[k], first + k};
       }
     if (nan) best.value = NAN;
     return best;
   }
-  template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return extreme_of<Largest>(x); }
-  TALLY_DEVICE static float extreme(float a, float b) { return extreme_of<Largest>(a, b); }
-  TALLY_DEVICE static bool loses(float a, float b) { return is_behind<Largest>(a, b); }
+  template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return largest_of(x); }
+  TALLY_DEVICE static float extreme(float a, float b) { return gpu::max_or_nan(a, b); }
+  TALLY_DEVICE static bool loses(float a, float b) { return a < b; }
   template <int kWidth, int kStep, bool kMayBeLate, int kCount>
   TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], float value, std::int64_t first, int late) {
     const auto place = [late](int i) {
@@ -107,15 +97,14 @@ template <bool Largest> struct QuickExtreme {
     return {value, static_cast<int>(first) + lowest};
   }
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
-    const bool beats = Largest ? b.value > a.value : b.value < a.value;
-    return beats || (b.value == a.value && b.index < a.index) || math::isnan(b.value) ? b : a;
+    return b.value > a.value || (b.value == a.value && b.index < a.index) || math::isnan(b.value) ? b : a;
   }
   TALLY_DEVICE static Value across(const Op& op, Value a, int offset, int end) {
     if (offset != 1 || end != kWarp) {
       for (; offset < end; offset *= 2) a = merge(op, a, gpu::shuffle_xor(a, offset));
       return a;
     }
-    const float best = extreme_of_warp<Largest>(a.value);
+    const float best = largest_of_warp(a.value);
     const int index = gpu::min_of_warp(a.value == best ? a.index : INT32_MAX);
     if (best == 0) {  // with the sign of the one that is there
       const unsigned there = __ballot_sync(gpu::kAllLanes, a.value == 0 && a.index == index);
@@ -132,10 +121,10 @@ template <bool Largest> struct QuickExtreme {
   }
 };
 
-/// The extreme and how many tie with it, if no element is NaN.
-template <bool Largest> struct QuickShared {
-  using Op = SharedExtreme<Largest>;
-  using Partial = typename Op::template Ties<float>;
+/// The largest and how many tie with it, if no element is NaN.
+struct QuickAMax {
+  using Op = AMax;
+  using Partial = Tied<float>;
   struct Value {
     float value;
     int count;
@@ -143,9 +132,10 @@ template <bool Largest> struct QuickShared {
   static constexpr bool any_order = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
   static constexpr int slab_blocks(int width) { return width == 8 ? 2 : 4; }
+  static constexpr int most_small_slab_blocks = 4;
   static constexpr int row_blocks(int) { return 2; }
 
-  TALLY_DEVICE static Value nothing(const Op&) { return {worst<Largest, float>(), 0}; }
+  TALLY_DEVICE static Value nothing(const Op&) { return {worst<true, float>(), 0}; }
   template <int kRows>
   TALLY_DEVICE static Value lane(const Op& op, const float (&x)[kPerLane], int count, std::int64_t, float) {
     if (count <= 0) return nothing(op);
@@ -157,7 +147,7 @@ template <bool Largest> struct QuickShared {
     float value = x[0];
     TALLY_UNROLL
     for (int j = 1; j < N; ++j)
-      if (j < count) value = extreme_of<Largest>(value, x[j]);
+      if (j < count) value = gpu::max_or_nan(value, x[j]);
     float ties = 0;  // added in two instructions, integers in three
     TALLY_UNROLL
     for (int j = 0; j < N; ++j)
@@ -165,7 +155,7 @@ template <bool Largest> struct QuickShared {
     if (value == 0) {
       TALLY_UNROLL
       for (int j = 0; j < N; ++j)
-        if (j < count && x[j] == 0 && math::signbit(x[j]) != Largest) value = x[j];
+        if (j < count && x[j] == 0 && !math::signbit(x[j])) value = x[j];
     }
     return {value, static_cast<int>(ties)};
   }
@@ -175,9 +165,9 @@ template <bool Largest> struct QuickShared {
     for (int i = 0; i < W * kPerLane; ++i) all[i] = x[i / kPerLane][i % kPerLane];
     return share<1, 1, false>(op, all, extreme(all), 0, 0);
   }
-  template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return extreme_of<Largest>(x); }
-  TALLY_DEVICE static float extreme(float a, float b) { return extreme_of<Largest>(a, b); }
-  TALLY_DEVICE static bool loses(float a, float b) { return is_behind<Largest>(a, b); }
+  template <int kCount> TALLY_DEVICE static float extreme(const float (&x)[kCount]) { return largest_of(x); }
+  TALLY_DEVICE static float extreme(float a, float b) { return gpu::max_or_nan(a, b); }
+  TALLY_DEVICE static bool loses(float a, float b) { return a < b; }
   template <int kWidth, int kStep, bool kMayBeLate, int kCount>
   TALLY_DEVICE static Value share(const Op&, const float (&x)[kCount], float value, std::int64_t, int) {
     float ties[4] = {};
@@ -186,15 +176,14 @@ template <bool Largest> struct QuickShared {
     if (value == 0) {
       TALLY_UNROLL
       for (int i = 0; i < kCount; ++i)
-        if (x[i] == 0 && math::signbit(x[i]) != Largest) value = x[i];
+        if (x[i] == 0 && !math::signbit(x[i])) value = x[i];
     }
     return {value, static_cast<int>((ties[0] + ties[1]) + (ties[2] + ties[3]))};
   }
   TALLY_DEVICE static Value merge(const Op&, const Value& a, const Value& b) {
-    const bool beats = (Largest ? b.value > a.value : b.value < a.value) || math::isnan(b.value);
-    Value one = beats ? b : a;
+    Value one = b.value > a.value || math::isnan(b.value) ? b : a;
     if (a.value == b.value) {
-      if (math::signbit(a.value) == Largest) one.value = b.value;  // of two zeros the one that counts
+      if (math::signbit(a.value)) one.value = b.value;  // of two zeros the one that counts
       one.count = a.count + b.count;
     }
     return one;
@@ -204,7 +193,7 @@ template <bool Largest> struct QuickShared {
       for (; offset < end; offset *= 2) a = merge(op, a, gpu::shuffle_xor(a, offset));
       return a;
     }
-    const float best = extreme_of_warp<Largest>(a.value);
+    const float best = largest_of_warp(a.value);
     return {best, gpu::sum_of_warp(a.value == best ? a.count : 0)};
   }
   TALLY_DEVICE static bool holds(const Value& a) { return a.value == a.value; }
@@ -213,8 +202,5 @@ template <bool Largest> struct QuickShared {
   }
   TALLY_DEVICE static Partial pack(const Value& a) { return {a.value, a.count}; }
 };
-
-template <bool Largest> struct UnitOf<Extreme<Largest>, float> { using type = QuickExtreme<Largest>; };
-template <bool Largest> struct UnitOf<SharedExtreme<Largest>, float> { using type = QuickShared<Largest>; };
 
 }  // namespace tally::cuda_loops

@@ -174,7 +174,7 @@ TALLY_DEVICE ShareOfTile<U, kWidth> share_of_shifted_tile(const Op& op, const Lo
   TALLY_UNROLL
   for (int k = 0; k < kWidth; ++k) {
     TALLY_UNROLL
-    for (int j = 0; j < kPerLane; ++j) x[k][j] = element<C, !is_scarce<U>>(loads.at[j], k);
+    for (int j = 0; j < kPerLane; ++j) x[k][j] = element<C, !is_scarce<U>>(op, loads.at[j], k);
   }
   typename U::Value v[kWidth];
   if constexpr (has_each_lane<U, Op, C>) {

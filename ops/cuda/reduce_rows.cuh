@@ -18,7 +18,7 @@ TALLY_DEVICE void add_to_extreme(const Op& op, const LoadsOfTile<kWidth, T>& loa
   Compute<T> x[loads.kCount * kWidth];
   TALLY_UNROLL
   for (int i = 0; i < loads.kCount * kWidth; ++i)
-    x[i] = convert<Compute<T>>(gpu::Vector<T, kWidth>(loads.at[i / kWidth])[i % kWidth]);
+    x[i] = measured<Compute<T>>(op, gpu::Vector<T, kWidth>(loads.at[i / kWidth])[i % kWidth]);
   const Compute<T> extreme = U::extreme(x);
   if (__all_sync(gpu::kAllLanes, U::loses(extreme, bar))) return;
   mine = U::merge(op, mine,

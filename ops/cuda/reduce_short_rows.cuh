@@ -78,7 +78,7 @@ TALLY_DEVICE void fold_apart(const Op& op, const ShortShare<T, kRows> (&loads)[k
     for (int k = 0; k < kVector; ++k) {
       C x[kPerLane] = {};
       TALLY_UNROLL
-      for (int j = 0; j < kRows; ++j) x[j] = convert<C>(gpu::Vector<T, kVector>(loads[u][j])[k]);
+      for (int j = 0; j < kRows; ++j) x[j] = measured<C>(op, gpu::Vector<T, kVector>(loads[u][j])[k]);
       const int lane = r + kWarp * k;
       if (exists(u) && n >= kLanes * (kRows - 1) + kWarp * (k + 1))
         lanes[k] = U::template lane<kRows>(op, x, kRows, lane, pivot);

@@ -43,7 +43,7 @@ template <class Op, class T> TALLY_DEVICE const T* near_list(const Task<Op, T>& 
 
 /// Blocks that a multiprocessor is to hold for lists of at most 128: they wait for memory, then compute, so many hide
 /// more, as long as registers last.
-template <class U, class T> constexpr int small_slab_blocks(int most = 5) {
+template <class U, class T> constexpr int small_slab_blocks(int most) {
   if constexpr (U::heavy) return U::large ? 1 : 3;
   return sizeof(T) == 1 ? 2 : sizeof(typename U::Value) > 8 ? 3 : most;
 }

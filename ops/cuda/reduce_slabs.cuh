@@ -147,7 +147,7 @@ template <class U, int kWidth, class Op, class T> class Slab {
       const int length = kFull ? kRowsOfTile : lane_length<kRowsOfTile>(place.count - lane);
       C x[kPerLane];
       TALLY_UNROLL
-      for (int j = 0; j < kRowsOfTile; ++j) x[j] = convert<C>(rows[j][k]);
+      for (int j = 0; j < kRowsOfTile; ++j) x[j] = measured<C>(task_.op, rows[j][k]);
       const C pivot = exists ? convert<C>(place.pivots[column]) : C(0);
       if (exists && length > 0) to[k] = U::template lane<kRowsOfTile>(task_.op, x, length, place.first + lane, pivot);
       if (exists && ++column == lists_.across) {

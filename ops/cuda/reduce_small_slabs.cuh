@@ -64,11 +64,11 @@ template <class Op, class T> class StagedLists {
       if constexpr (has_neighbours<U, Op, C>) {
         C x[kPerLane];
         TALLY_UNROLL
-        for (int k = 0; k < kSlabPositions; ++k) x[k] = k < count ? convert<C>(at[k * pitch]) : C(0);
+        for (int k = 0; k < kSlabPositions; ++k) x[k] = measured<C>(task_.op, *(k < count ? at + k * pitch : from));
         return U::neighbours(task_.op, x, count, p, pivot);
       } else {
         return merge_some<U>(task_.op, count, [&](int k) {
-          const C x[kPerLane] = {convert<C>(at[k * pitch])};
+          const C x[kPerLane] = {measured<C>(task_.op, at[k * pitch])};
           return U::template lane<1>(task_.op, x, 1, p + k, pivot);
         });
       }
@@ -85,13 +85,23 @@ template <class Op, class T> class StagedLists {
   T* staged_;
 };
 
+/// It finds the lists anew: given those of the kernel it would have them in memory, also for the quick way.
 template <class Op, class T>
-TALLY_COLD PartialOf<Op, Compute<T>> merge_staged_exactly(const StagedLists<Op, T>& staged, int list, int r) {
-  return staged.template merge<Rare<Op, Compute<T>>>(list, r);
+TALLY_COLD PartialOf<Op, Compute<T>> merge_staged_exactly(const Task<Op, T>& task, int list, int r) {
+  const SlabLists<Op, T> lists(task, blockIdx.x);
+  return StagedLists<Op, T>(task, lists, gpu::shared_memory<T>()).template merge<Rare<Op, Compute<T>>>(list, r);
+}
+
+template <class U> constexpr int most_small_slab_blocks() {
+  if constexpr (requires { U::most_small_slab_blocks; })
+    return U::most_small_slab_blocks;
+  else
+    return 5;
 }
 
 template <class Op, class T>
-__global__ void __launch_bounds__(256, small_slab_blocks<Unit<Op, Compute<T>>, T>())
+__global__ void __launch_bounds__(
+    256, small_slab_blocks<Unit<Op, Compute<T>>, T>(most_small_slab_blocks<Unit<Op, Compute<T>>>()))
     reduce_small_slabs(const TALLY_GRID_CONSTANT Task<Op, T> task) {
   using C = Compute<T>;
   using U = Unit<Op, C>;
@@ -104,7 +114,7 @@ __global__ void __launch_bounds__(256, small_slab_blocks<Unit<Op, Compute<T>>, T
     const auto value = staged.template merge<U>(list, r);
     PartialOf<Op, C> total = U::pack(value);
     if constexpr (U::checked)
-      if (__any_sync(gpu::kAllLanes, r == 0 && !U::holds(value))) total = merge_staged_exactly(staged, list, r);
+      if (__any_sync(gpu::kAllLanes, r == 0 && !U::holds(value))) total = merge_staged_exactly(task, list, r);
     if (r == 0 && list >= 0) task.store(lists.number(list), total, convert<C>(*staged.list(list)));
   });
 }

@@ -33,7 +33,7 @@ TALLY_DEVICE typename U::Value fold_straight(const Task<Op, T>& task, const T* x
     const T* from = x + p * task.step;
     C at[kSlabPositions];
     TALLY_UNROLL
-    for (int k = 0; k < kSlabPositions; ++k) at[k] = k < count ? convert<C>(from[k * task.step]) : C(0);
+    for (int k = 0; k < kSlabPositions; ++k) at[k] = measured<C>(task.op, k < count ? from[k * task.step] : T{});
     return fold_neighbours<U>(task.op, at, count, p, pivot);
   });
 }
@@ -44,7 +44,7 @@ template <class Op, class T> TALLY_COLD void straight_exactly(const Task<Op, T>&
   const T* x = task.list(o);
   const C pivot = convert<C>(*x);
   const auto total = merge_batches<E, 1>(task.op, 0, task.n, [&](std::int64_t i) {
-    const C at[kPerLane] = {convert<C>(x[i * task.step])};
+    const C at[kPerLane] = {measured<C>(task.op, x[i * task.step])};
     return E::template lane<1>(task.op, at, 1, i, pivot);
   });
   task.store(o, total, pivot);
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(256, small_slab_blocks<Unit<Op, Compute<T>>, T
     for (int u = 0; u < kLists; ++u) {
       C at[kFewElements];
       TALLY_UNROLL
-      for (int k = 0; k < kFewElements; ++k) at[k] = convert<C>(loads[u][k]);
+      for (int k = 0; k < kFewElements; ++k) at[k] = measured<C>(task.op, loads[u][k]);
       store(u, fold_neighbours<U>(task.op, at, n, 0, at[0]), at[0]);
     }
   }

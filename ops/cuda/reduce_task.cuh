@@ -55,15 +55,25 @@ template <int kRows> TALLY_DEVICE int lane_length(int left) {
   return length < 0 ? 0 : length < kRows ? length : kRows;
 }
 
-/// Element k of what was loaded. kFromWord: of bfloat16 in one instruction, but the compiler keeps more of them.
-template <class C, bool kFromWord = true, class T, int N> TALLY_DEVICE C element(const gpu::Vector<T, N>& of, int k) {
-  return convert<C>(of[k]);
-}
-template <class C, bool kFromWord = true, class T, int N> TALLY_DEVICE C element(const gpu::Halves<T, N>& of, int k) {
-  if constexpr (kFromWord && std::is_same_v<T, BFloat16>)
-    return math::bit_cast<float>(k % 2 == 0 ? of.word(k / 2) << 16 : of.word(k / 2) & 0xffff0000u);
+/// What the op's units see of an element: itself, or what the op measures by.
+template <class C, class Op, class T> TALLY_DEVICE C measured(const Op& op, const T& x) {
+  if constexpr (requires { op.measure(C()); })
+    return op.measure(convert<C>(x));
   else
-    return convert<C>(gpu::Vector<T, N>(of)[k]);
+    return convert<C>(x);
+}
+/// The same of element k of what was loaded. kFromWord: of bfloat16 in one instruction, but the compiler keeps more of
+/// them.
+template <class C, bool kFromWord, class Op, class T, int N>
+TALLY_DEVICE C element(const Op& op, const gpu::Vector<T, N>& of, int k) {
+  return measured<C>(op, of[k]);
+}
+template <class C, bool kFromWord, class Op, class T, int N>
+TALLY_DEVICE C element(const Op& op, const gpu::Halves<T, N>& of, int k) {
+  if constexpr (kFromWord && std::is_same_v<T, BFloat16>)
+    return measured<C>(op, math::bit_cast<float>(k % 2 == 0 ? of.word(k / 2) << 16 : of.word(k / 2) & 0xffff0000u));
+  else
+    return measured<C>(op, gpu::Vector<T, N>(of)[k]);
 }
 
 /// kWidth neighbouring lanes, from `lane` on, of the tile that begins with element `first` of its list and has `count`;
@@ -77,13 +87,13 @@ TALLY_DEVICE typename U::Value fold_lanes(const Op& op, const Row (&rows)[kRows]
     TALLY_UNROLL
     for (int k = 0; k < kWidth; ++k) {
       TALLY_UNROLL
-      for (int j = 0; j < kPerLane; ++j) x[k][j] = element<C, kFromWord>(rows[j], k);
+      for (int j = 0; j < kPerLane; ++j) x[k][j] = element<C, kFromWord>(op, rows[j], k);
     }
     return U::lanes(op, x, pivot);
   } else if constexpr (kWidth > 1 && kRows == 1 && has_neighbours<U, Op, C>) {
     C x[kWidth];
     TALLY_UNROLL
-    for (int k = 0; k < kWidth; ++k) x[k] = element<C, kFromWord>(rows[0], k);
+    for (int k = 0; k < kWidth; ++k) x[k] = element<C, kFromWord>(op, rows[0], k);
     return U::neighbours(op, x, kFull ? kWidth : count - lane, static_cast<int>(first) + lane, pivot);
   } else {
     typename U::Value v[kWidth];
@@ -91,7 +101,7 @@ TALLY_DEVICE typename U::Value fold_lanes(const Op& op, const Row (&rows)[kRows]
     for (int k = 0; k < kWidth; ++k) {
       C x[kPerLane] = {};
       TALLY_UNROLL
-      for (int j = 0; j < kRows; ++j) x[j] = element<C, kFromWord>(rows[j], k);
+      for (int j = 0; j < kRows; ++j) x[j] = element<C, kFromWord>(op, rows[j], k);
       v[k] =
           U::template lane<kRows>(op, x, kFull ? kRows : lane_length<kRows>(count - lane - k), first + lane + k, pivot);
     }

@@ -74,7 +74,7 @@ TALLY_DEVICE Merged<U, PartialOf<Op, Compute<T>>> whole_or_last_tile(const Op& o
       Compute<T> elements[loads.kCount * kTileWidth];
       TALLY_UNROLL
       for (int i = 0; i < loads.kCount * kTileWidth; ++i)
-        elements[i] = convert<Compute<T>>(gpu::Vector<T, kTileWidth>(loads.at[i / kTileWidth])[i % kTileWidth]);
+        elements[i] = measured<Compute<T>>(op, gpu::Vector<T, kTileWidth>(loads.at[i / kTileWidth])[i % kTileWidth]);
       mine.value =
           U::template share<kTileWidth, S::kStep, false>(op, elements, U::extreme(elements), first + S::lane(0), 0);
     } else {

@@ -63,7 +63,7 @@ template <class U, int kRows, class Op, class T> class Upright {
       for (int k = 0; k < kAtOnce; ++k) {
         C x[kPerLane] = {};
         TALLY_UNROLL
-        for (int j = 0; j < kRows; ++j) x[j] = convert<C>(loads[k][j]);
+        for (int j = 0; j < kRows; ++j) x[j] = measured<C>(task_.op, loads[k][j]);
         const int lane = lane0 + k;
         v[k0 + k] = U::template lane<kRows>(task_.op, x, lane_length<kRows>(count_ - lane), first_ + lane, pivot_);
       }
@@ -93,7 +93,7 @@ TALLY_COLD PartialOf<Op, Compute<T>> upright_exactly(const Task<Op, T>& task, co
     C at[kPerLane];
     TALLY_UNROLL
     for (int j = 0; j < kPerLane; ++j)
-      at[j] = j < length ? convert<C>(x[(first + lane + kLanes * j) * task.step]) : C(0);
+      at[j] = j < length ? measured<C>(task.op, x[(first + lane + kLanes * j) * task.step]) : C(0);
     return E::template lane<kRowsOfTile>(task.op, at, length, first + lane, pivot);
   });
   if (groups.halves) merge_across<E, 1>(task.op, &total, kWarp / 2, kWarp);

@@ -82,22 +82,20 @@ template <bool Largest> struct NormInf {
   template <class T> static constexpr bool accepts = floats_only<T>;
   template <class C> static constexpr bool any_order = true;
   using Magnitude = SharedExtreme<Largest>;
-  template <class C> using Acc = typename Magnitude::template Ties<C>;
+  template <class C> using Acc = Tied<C>;
   template <class C>
   requires Largest TALLY_HD Acc<C> identity()
   const { return {C(0), 0}; }
   template <class C> TALLY_HD Acc<C> nothing() const { return Magnitude().template nothing<C>(); }
-  template <class C> TALLY_HD typename Magnitude::template Ties<C> lift(C x) const { return {math::abs(x), 1}; }
+  template <class C> TALLY_HD Tied<C> lift(C x) const { return {math::abs(x), 1}; }
   template <class C> TALLY_HD Acc<C> lane(const C (&x)[kPerLane], int count, std::int64_t first, C pivot) const {
     C size[kPerLane];
     for (int j = 0; j < kPerLane; ++j) size[j] = math::abs(x[j]);
     return Magnitude().lane(size, count, first, pivot);
   }
   template <class A> TALLY_HD A combine(A a, A b) const { return Magnitude().combine(a, b); }
-  template <class C> TALLY_HD C project(typename Magnitude::template Ties<C> acc, std::int64_t, C) const {
-    return acc.value;
-  }
-  template <class C> TALLY_HD C derivative(C x, typename Magnitude::template Ties<C> acc, std::int64_t, C) const {
+  template <class C> TALLY_HD C project(Tied<C> acc, std::int64_t, C) const { return acc.value; }
+  template <class C> TALLY_HD C derivative(C x, Tied<C> acc, std::int64_t, C) const {
     if (x == 0) return C(0);
     return Magnitude::same(math::abs(x), acc.value) ? math::copysign(C(1), x) / static_cast<C>(acc.count) : C(0);
   }

@@ -94,6 +94,8 @@ TEST_P(Faults, B7_EmptyAxes) {
   const Tensor none = zeros({0}, on()), rows = zeros({3, 0}, on());
   for (const Tensor& y : {sum(none), sum(none, 0), sum(rows), sum(rows, 1)}) EXPECT_THAT(y.to_vector<float>(), Each(0));
   for (const Tensor& y : {prod(none), prod(rows, 1)}) EXPECT_THAT(y.to_vector<float>(), Each(1));
+  for (const double p : {0.0, 1.0, 2.0, 3.0, double{kInf}})
+    for (const Tensor& y : {norm(none, p), norm(rows, p, 1)}) EXPECT_THAT(y.to_vector<float>(), Each(0)) << p;
   for (const Tensor& y : {mean(none), mean(rows, 1), var(rows, 1)})
     for (const float value : y.to_vector<float>()) EXPECT_TRUE(std::isnan(value));
   for (const Tensor& y : {logsumexp(none), logsumexp(rows, 1)}) EXPECT_THAT(y.to_vector<float>(), Each(-kInf));
