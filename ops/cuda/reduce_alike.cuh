@@ -42,50 +42,46 @@ struct Count : CountNonzero {
   explicit Count(const Norm0&) : of(Of::norm) {}
 };
 
-/// A number of whose bits those that are not kept are 0 and some others flipped. The bits are a double's; of a float
-/// they are the upper half. All of an integer are flipped or none.
-template <class C> TALLY_HD C with_bits(C x, std::uint64_t kept, std::uint64_t flipped) {
-  if constexpr (std::is_integral_v<C>) {
-    return x ^ (static_cast<std::int64_t>(flipped) >> 63);
-  } else {
-    using Bits = std::conditional_t<sizeof(C) == 4, std::uint32_t, std::uint64_t>;
-    constexpr int kAbove = 64 - 8 * sizeof(C);
-    return math::bit_cast<C>((math::bit_cast<Bits>(x) & static_cast<Bits>(kept >> kAbove)) ^
-                             static_cast<Bits>(flipped >> kAbove));
-  }
-}
-constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
-
-/// Max and Min: the largest element or, for the smallest, the largest opposite.
+/// Max and Min: the largest element or, for the smallest, the largest of those turned over.
 struct FirstExtreme : Max {
-  std::uint64_t flipped;
+  float sign;
 
-  template <bool Largest> explicit FirstExtreme(const Extreme<Largest>&) : flipped(Largest ? 0 : kSign) {}
-  template <class C> TALLY_HD C measure(C x) const { return with_bits(x, UINT64_MAX, flipped); }
-  template <class C> TALLY_HD C value(C measure) const { return with_bits(measure, UINT64_MAX, flipped); }
+  template <bool Largest> explicit FirstExtreme(const Extreme<Largest>&) : sign(Largest ? 1.0f : -1.0f) {}
+  template <class C> TALLY_HD C measure(C x) const { return turned(x); }
+  /// Of Min it orders the other way round. Floats by a product, which is exact and which the units that compare do not
+  /// have to do.
+  template <class C> TALLY_HD C turned(C x) const {
+    if constexpr (std::is_integral_v<C>)
+      return sign < 0 ? ~x : x;  // the smallest has no negative
+    else
+      return x * static_cast<C>(sign);
+  }
 };
 
-/// AMax, AMin and, of the elements' magnitudes, the norms of order inf and -inf.
-struct TiedExtreme : AMax {
-  std::uint64_t kept, flipped;
+/// AMax and AMin or, of the elements' sizes, the norms of order inf and -inf.
+template <bool kSizes> struct TiedExtreme : AMax {
+  FirstExtreme order;
 
-  template <bool Largest>
-  explicit TiedExtreme(const SharedExtreme<Largest>&) : kept(UINT64_MAX), flipped(Largest ? 0 : kSign) {}
-  template <bool Largest>
-  explicit TiedExtreme(const NormInf<Largest>&) : kept(UINT64_MAX ^ kSign), flipped(Largest ? 0 : kSign) {}
-  template <class C> TALLY_HD C measure(C x) const { return with_bits(x, kept, flipped); }
-  template <class C> TALLY_HD C value(C measure) const { return with_bits(measure, UINT64_MAX, flipped); }
+  template <bool Largest> explicit TiedExtreme(const SharedExtreme<Largest>&) : order(Extreme<Largest>()) {}
+  template <bool Largest> explicit TiedExtreme(const NormInf<Largest>&) : order(Extreme<Largest>()) {}
+  template <class C> TALLY_HD C turned(C x) const { return order.turned(x); }
+  template <class C> TALLY_HD C measure(C x) const {
+    if constexpr (kSizes)
+      return turned(math::abs(x));
+    else
+      return turned(x);
+  }
 };
 
 template <> struct UnitOf<Spread, float> { using type = QuickVar; };
 template <> struct UnitOf<FirstExtreme, float> { using type = QuickMax; };
-template <> struct UnitOf<TiedExtreme, float> { using type = QuickAMax; };
+template <bool kSizes> struct UnitOf<TiedExtreme<kSizes>, float> { using type = QuickAMax; };
 
 template <> inline constexpr bool bears_zeros<Total> = true;
 template <> inline constexpr bool bears_zeros<Spread> = true;
 template <> inline constexpr bool bears_zeros<Count> = true;
 template <> inline constexpr bool bears_zeros<FirstExtreme> = true;
-template <> inline constexpr bool bears_zeros<TiedExtreme> = true;
+template <bool kSizes> inline constexpr bool bears_zeros<TiedExtreme<kSizes>> = true;
 
 /// The op whose kernels do what is asked of Op.
 template <class Op> struct CompiledAs { using type = Op; };
@@ -94,8 +90,8 @@ template <> struct CompiledAs<Mean> { using type = Total; };
 template <> struct CompiledAs<Var> { using type = Spread; };
 template <> struct CompiledAs<Std> { using type = Spread; };
 template <bool Largest> struct CompiledAs<Extreme<Largest>> { using type = FirstExtreme; };
-template <bool Largest> struct CompiledAs<SharedExtreme<Largest>> { using type = TiedExtreme; };
-template <bool Largest> struct CompiledAs<NormInf<Largest>> { using type = TiedExtreme; };
+template <bool Largest> struct CompiledAs<SharedExtreme<Largest>> { using type = TiedExtreme<false>; };
+template <bool Largest> struct CompiledAs<NormInf<Largest>> { using type = TiedExtreme<true>; };
 template <> struct CompiledAs<CountNonzero> { using type = Count; };
 template <> struct CompiledAs<Any> { using type = Count; };
 template <> struct CompiledAs<All> { using type = Count; };
@@ -110,16 +106,17 @@ template <class T> struct Results<cuda_loops::FirstExtreme, T> : Results<Max, T>
 
   TALLY_HD void store(const cuda_loops::FirstExtreme& op, std::int64_t o, Placed<C> acc, std::int64_t n,
                       C pivot) const {
-    acc.value = op.value(acc.value);
+    acc.value = op.turned(acc.value);
     Results<Max, T>::store(op, o, acc, n, pivot);
   }
 };
 
-template <class T> struct Results<cuda_loops::TiedExtreme, T> : Results<AMax, T> {
+template <bool kSizes, class T> struct Results<cuda_loops::TiedExtreme<kSizes>, T> : Results<AMax, T> {
   using C = Compute<T>;
 
-  TALLY_HD void store(const cuda_loops::TiedExtreme& op, std::int64_t o, Tied<C> acc, std::int64_t n, C pivot) const {
-    acc.value = n > 0 ? op.value(acc.value) : C(0);  // the norm of nothing
+  TALLY_HD void store(const cuda_loops::TiedExtreme<kSizes>& op, std::int64_t o, Tied<C> acc, std::int64_t n,
+                      C pivot) const {
+    acc.value = n > 0 ? op.turned(acc.value) : C(0);  // the norm of nothing
     Results<AMax, T>::store(op, o, acc, n, pivot);
   }
 };

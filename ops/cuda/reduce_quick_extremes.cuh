@@ -132,7 +132,6 @@ struct QuickAMax {
   static constexpr bool any_order = true, checked = true, heavy = false;
   static constexpr std::int64_t longest = INT32_MAX;
   static constexpr int slab_blocks(int width) { return width == 8 ? 2 : 4; }
-  static constexpr int most_small_slab_blocks = 4;
   static constexpr int row_blocks(int) { return 2; }
 
   TALLY_DEVICE static Value nothing(const Op&) { return {worst<true, float>(), 0}; }

@@ -56,13 +56,12 @@ template <class U, int kRows> constexpr int upright_blocks() {
 /// Calls f(list, r) on the threads numbered r < group of every list, whole warps at a time and with list = -1 where
 /// there is none: neighbouring threads have neighbouring lists, and a list's are 32 / group apart.
 template <class F> TALLY_DEVICE void for_lists_of_warp(int lists, int group, F&& f) {
-  const int per_warp = kWarp / group, t = static_cast<int>(threadIdx.x % kWarp);
-  const int warps = static_cast<int>(blockDim.x / kWarp);
+  static_assert(kWarp == 1 << 5);
+  const int bits = 5 - (31 - __clz(group)), per_warp = 1 << bits, t = static_cast<int>(threadIdx.x % kWarp);
+  const int first = static_cast<int>(threadIdx.x / kWarp) << bits, step = static_cast<int>(blockDim.x / kWarp) << bits;
   TALLY_ROLLED
-  for (int list = static_cast<int>(threadIdx.x / kWarp) * per_warp; list < lists; list += warps * per_warp) {
-    const int mine = list + (t & (per_warp - 1));
-    f(mine < lists ? mine : -1, t / per_warp);
-  }
+  for (int list = first + (t & (per_warp - 1)); (list & -per_warp) < lists; list += step)
+    f(list < lists ? list : -1, t >> bits);
 }
 
 /// A binary counter in a thread, of up to 31 values: level i holds 2^i of them. In registers, unless the unit is heavy.
@@ -130,7 +129,7 @@ TALLY_DEVICE typename U::Value merge_positions(const Op& op, int r, int own, int
       counter.push(some(first + done, count - done < kSlabPositions ? count - done : kSlabPositions));
     total = counter.finish();
   }
-  if (group > 1) merge_across<U, 1, false, false>(op, &total, kWarp / group, kWarp);
+  if (group > 1) merge_across<U, 1, false, false>(op, &total, kWarp >> (31 - __clz(group)), kWarp);
   return total;
 }
 

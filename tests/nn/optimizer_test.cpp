@@ -189,7 +189,7 @@ TEST(Optimizer, AStepThatFindsNoMemoryChangesNothing) {
   const Tensor w = ones(shape, {.requires_grad = true});
   w.set_grad(ones(shape));
   Adam adam({{"w", w}}, 0.1);
-  detail::empty_cpu_cache();
+  tally::detail::empty_cpu_cache();
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   rlimit before{};
