@@ -60,7 +60,7 @@ template <class F> TALLY_DEVICE void for_lists_of_warp(int lists, int group, F&&
   const int bits = 5 - (31 - __clz(group)), per_warp = 1 << bits, t = static_cast<int>(threadIdx.x % kWarp);
   const int first = static_cast<int>(threadIdx.x / kWarp) << bits, step = static_cast<int>(blockDim.x / kWarp) << bits;
   TALLY_ROLLED
-  for (int list = first + (t & (per_warp - 1)); (list & -per_warp) < lists; list += step)
+  for (int list = first + (t & (per_warp - 1)); __any_sync(gpu::kAllLanes, list < lists); list += step)
     f(list < lists ? list : -1, t >> bits);
 }
 
