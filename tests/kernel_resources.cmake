@@ -12,8 +12,6 @@ function(spills_of name)
     set(bytes 16)  # eight lists side by side, and the next step's loads on their way
   elseif(name MATCHES "reduce_short_rowsINS0_6SpreadENS_[0-9]+B?Float16ELi8E")
     set(bytes 4)  # once a list; seven blocks a multiprocessor count for more
-  elseif(name MATCHES "reduce_uprightINS_5Norm2E")
-    set(bytes 32)  # around the calls of the rare exact way
   elseif(name MATCHES "map_long_rowsINS_4rows18LogSoftmaxBackwardEf")
     set(bytes 20)  # the compiler's choice: its launch bounds leave twice the registers
   endif()
