@@ -22,7 +22,7 @@ if(NOT BUILD_SHARED_LIBS)
 endif()
 if(TALLY_HAS_CUDA)
   # Not -pthread, which nvcc does not know.
-  set(libraries -lcublas -lcurand -lcudart_static -lz -lpthread -ldl -lrt)
+  set(libraries -L${CUDAToolkit_LIBRARY_DIR} -lcublas -lcurand -lcudart_static -lz -lpthread -ldl -lrt)
   if(NOT BUILD_SHARED_LIBS)
     string(APPEND dependencies "find_dependency(CUDAToolkit ${CUDAToolkit_VERSION_MAJOR})\n")
   endif()
