@@ -179,6 +179,12 @@ TEST_F(ReduceParity, NaNInSeveralTiles) {
   for (const std::size_t i : {4116u, 5000u, 5128u, 9000u, 9001u, 30000u}) memory[i] = std::nan("");
   check(twins(memory, float32, {40 * 1024}, {1}, 0), 0);
   check(twins(memory, float32, {10 * 1024, 4}, {4, 1}, 0), 0);
+  // With its sign, alone in a lane.
+  for (const std::int64_t n : {1025, 20 * 1024 + 1}) {
+    std::vector<double> last = draw(n, float32, Values::ordinary, 6);
+    last.back() = -std::nan("");
+    check(twins(last, float32, {n}, {1}, 0), 0);
+  }
 }
 
 TEST_F(ReduceParity, NoListsNothingHappens) { check(twins(float32, {0, 5}, {5, 1}, 0, Values::ordinary), 1); }

@@ -105,7 +105,9 @@ build() {
   for name in "${chosen[@]}"; do objects+=($(tests_in ${compile[$name]} ${with[$name]})); done
   printf 'Building ... '
   # Optimised a little only: most of the time goes into compiling.
-  if ! { cmake -S "$root" --preset simt -B "$build" "${launcher[@]}" -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" &&
+  # Nor may a header that is precompiled hide the one with the fault.
+  if ! { cmake -S "$root" --preset simt -B "$build" "${launcher[@]}" -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" \
+           -DTALLY_HOST_TESTS=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON &&
          ninja -C "$build" -j "$jobs" tally $(printf '%s\n' "${objects[@]}" | sort -u); } >"$log" 2>&1; then
     tail -n 40 "$log"
     fail "The build failed (all of it: $log)"
